@@ -1,0 +1,39 @@
+// The exceptions of the library. Applications turn them into messages and exit codes.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace gar {
+
+/// Base of everything the library throws; `what()` says what is wrong, where, and what would be accepted.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A file that cannot be read, or whose content is not what the format allows.
+class ParseError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A value that a function or a flag does not accept.
+class InvalidArgument : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A plan that is malformed, or does not fit the topology that it is used with.
+class PlanError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A transport that failed while a plan was running.
+class TransportError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace gar

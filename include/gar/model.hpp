@@ -1,0 +1,143 @@
+// GenModel: what a plan costs on a network, in seconds per term and per stage.
+//
+// A stage costs the latency of its longest path, plus the time of its busiest link direction, plus the slowest
+// server's calculation. On a link that w distinct senders' traffic crosses in the stage, every float costs
+// beta + max(w - incast_threshold, 0) * epsilon. Reducing f blocks of s floats (own included) costs
+// (f - 1) s gamma + (f + 1) s delta. A sub-plan starts when its own children have finished.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gar/plan.hpp"
+#include "gar/topology.hpp"
+
+namespace gar {
+
+/// Seconds per term.
+struct Terms {
+  double alpha = 0;
+  double beta = 0;
+  double gamma = 0;
+  double delta = 0;
+  double epsilon = 0;
+  [[nodiscard]] double total() const { return alpha + beta + gamma + delta + epsilon; }
+  Terms& operator+=(const Terms& other);
+  bool operator==(const Terms&) const = default;
+};
+Terms operator+(Terms a, const Terms& b);
+Terms operator*(double factor, const Terms& t);
+
+/// Which model: GenModel, or (alpha, beta, gamma), which knows neither incast nor memory access.
+enum class ModelKind { kGenModel, kAbc };
+
+/// What w counts: the senders on a link (N - 1 for CPS), or all participants, receiver included (N), as in the paper's
+/// formulas. The paper's tables use the first, its Figure `fig:costmodel` the second.
+enum class IncastDegree { kSenders, kParticipants };
+
+struct ModelOptions {
+  ModelKind kind = ModelKind::kGenModel;
+  IncastDegree degree = IncastDegree::kSenders;
+};
+
+/// One priced stage. Everything per float of the whole vector except alpha.
+struct StageCost {
+  std::string label;           ///< the sub-plan's label and the stage, for people
+  bool is_gather = false;      ///< AllGather half
+  std::int64_t num_steps = 1;  ///< a ring stage has several identical steps; all of them are in `fixed` and `slope`
+  Terms fixed;                 ///< alpha only
+  Terms slope;                 ///< per float of the vector
+  std::string link;            ///< the busiest link, "downlink of rack3"
+  std::int64_t senders = 0;    ///< distinct senders on it (w)
+  double volume = 0;           ///< what crosses it in one step, as a fraction of the vector
+  double incast_threshold = 0;
+  std::int64_t fan_in = 0;  ///< most operands of one reduction
+  [[nodiscard]] Terms at(double size_floats) const { return fixed + size_floats * slope; }
+};
+
+/// A plan priced on a network; evaluating it at a size is cheap.
+class PricedPlan {
+ public:
+  /// Throws PlanError when the plan has another number of ranks than the topology has servers.
+  PricedPlan(const Plan& plan, const Topology& topology, const ModelOptions& options = {});
+
+  /// Seconds per term along the critical path for a vector of `size_floats` floats of 4 bytes.
+  [[nodiscard]] Terms cost(double size_floats) const;
+  /// The stages on the critical path, in order.
+  [[nodiscard]] std::vector<StageCost> critical_stages(double size_floats) const;
+
+ private:
+  friend class Pricer;
+  struct Unit {  // a sub-plan at one place of the tree
+    std::vector<StageCost> scatter;
+    std::vector<StageCost> gather;
+    std::vector<std::int32_t> children;  // indices into units_, distinct
+  };
+  void critical(double size_floats, std::int32_t unit, bool gather, Terms& terms,
+                std::vector<const StageCost*>* path) const;
+  std::vector<Unit> units_;  // children before parents; the last one is the root
+  bool has_scatter_ = true;
+  bool has_gather_ = true;
+};
+
+/// Cost of any plan, from its per-rank programs, in lockstep by step number: the oracle for PricedPlan, and the pricing
+/// of explicit plans.
+Terms cost_of_programs(const Plan& plan, const Topology& topology, double size_floats,
+                       const ModelOptions& options = {});
+
+/// What no AllReduce on this network can beat.
+struct LowerBound {
+  double alpha = 0;        ///< longest path, once
+  double bandwidth = 0;    ///< strongest cut
+  double calculation = 0;  ///< gamma and delta of Theorem 1, servers of different speed included
+  std::string cut;         ///< the cut in words
+  /// With communication and calculation overlapped at best.
+  [[nodiscard]] double seconds() const { return alpha + (bandwidth > calculation ? bandwidth : calculation); }
+  /// For plans that finish one stage before the next.
+  [[nodiscard]] double sequential_seconds() const { return alpha + bandwidth + calculation; }
+};
+LowerBound lower_bound(const Topology& topology, double size_floats);
+
+/// The optimalities of the paper's Section 2.2 and 3.3 for a plan on a network.
+struct Optimality {
+  bool bandwidth = false;        ///< no rank sends or receives more than 2 (N-1)/N of the vector
+  bool latency = false;          ///< two steps
+  bool incast = false;           ///< no link carries more than its threshold (Definition 1)
+  bool memory_access = false;    ///< no rank moves more than (N+1)/N of the vector (Definition 2, Theorem 1)
+  double max_traffic = 0;        ///< most that a rank sends or receives, as a fraction of the vector
+  double max_memory_access = 0;  ///< most that a rank reads and writes while reducing, as a fraction of the vector
+  std::int64_t max_incast_excess = 0;  ///< most senders beyond the threshold on any link
+  std::int64_t num_steps = 0;
+};
+Optimality optimality(const Plan& plan, const Topology& topology, IncastDegree degree = IncastDegree::kParticipants);
+
+/// Closed forms for N servers on one switch. `alpha` is the latency of one whole path.
+struct OneSwitch {
+  double alpha = 0;
+  double beta = 0;
+  double gamma = 0;
+  double delta = 0;
+  double epsilon = 0;
+  double incast_threshold = 0;
+  IncastDegree degree = IncastDegree::kSenders;
+};
+/// The parameters of a one-switch topology with equal servers. Throws InvalidArgument for any other.
+OneSwitch one_switch_params(const Topology& topology, IncastDegree degree = IncastDegree::kSenders);
+
+/// As derived (corrected where the paper's tables err; see docs/model.md).
+Terms closed_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p);
+Terms closed_ring(std::int64_t n, double size_floats, const OneSwitch& p);
+Terms closed_rhd(std::int64_t n, double size_floats, const OneSwitch& p);
+Terms closed_cps(std::int64_t n, double size_floats, const OneSwitch& p);
+Terms closed_hcps(const std::vector<std::int64_t>& factors, double size_floats, const OneSwitch& p);
+Terms closed_hierarchical_ring(const std::vector<std::int64_t>& factors, double size_floats, const OneSwitch& p);
+/// As printed in Table `tab:genmodel_on_exist` (f_{i-1} read as f_i where the index runs out of range).
+Terms printed_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p);
+Terms printed_rhd(std::int64_t n, double size_floats, const OneSwitch& p);
+Terms printed_hcps(const std::vector<std::int64_t>& factors, double size_floats, const OneSwitch& p);
+/// As printed in Table `tab:abcmodel_on_exist`: differs from the derived form in Reduce-Broadcast's gamma.
+Terms printed_abc_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p);
+
+}  // namespace gar

@@ -1,0 +1,172 @@
+// A plan: what every rank sends, receives and reduces, as data.
+//
+// A plan is a tree of sub-plans. A sub-plan says how its children's ranks combine what the children have reduced; a
+// leaf is one rank that holds its own contribution to the whole vector. Identical sub-plans are shared (children are
+// runs, as in Topology), so the memory follows the distinct sub-plans and not the ranks.
+//
+// The vector is measured in units, [0, num_units); `element_of_unit` maps units to elements of a real vector.
+// Ranks of a sub-plan are numbered locally from 0, children one after the other. The ranks that hold something after
+// the children have finished are *active*; they are numbered in rank order too, and every child leaves its active
+// ranks with a partition of the whole vector.
+//
+// Stages of a sub-plan, in order:
+//  - kDirect {stride, radix}: the active ranks whose index differs only in the digit (index / stride) % radix form a
+//    group and hold the same interval; the member with digit d gets piece d of radix equal pieces from all others and
+//    reduces them at once. CPS is one such stage, HCPS several, RHD radix-2 ones.
+//  - kRing {stride, radix}: the same groups and the same result through radix - 1 steps along a chain.
+//  - kPlace {target}: every piece of the vector moves straight to its owner in `target`, which reduces the partial sums
+//    of all children (Asymmetric CPS, Reduce), or, when the sub-plan already holds one partition, only receives them
+//    (data rearrangement).
+// Stages are either digit stages whose radices multiply to the number of children, or a kPlace first; kPlace stages
+// may follow both. Digit stages need children with equal placements.
+//
+// The stages make a ReduceScatter; the AllGather is its mirror image and is not stored. See docs/formats.md.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gar {
+
+/// What a plan computes.
+enum class Collective { kAllReduce, kReduceScatter, kAllGather };
+
+/// [begin, end) in units.
+struct Interval {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  [[nodiscard]] std::int64_t size() const { return end - begin; }
+  bool operator==(const Interval&) const = default;
+};
+
+/// An interval and the local rank that owns it.
+struct Piece {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int32_t owner = 0;
+  bool operator==(const Piece&) const = default;
+};
+
+enum class StageKind { kDirect, kRing, kPlace };
+
+/// One stage of a sub-plan; see the top of this file.
+struct Stage {
+  StageKind kind = StageKind::kDirect;
+  std::int64_t stride = 1;    ///< digit stages: in active indices of the sub-plan
+  std::int64_t radix = 1;     ///< digit stages
+  std::vector<Piece> target;  ///< kPlace: sorted, disjoint, covers [0, num_units)
+  bool operator==(const Stage&) const = default;
+};
+
+/// Index of a sub-plan in `Plan::subplans`, or kLeaf for a single rank.
+using SubPlanId = std::int32_t;
+inline constexpr SubPlanId kLeaf = -1;
+
+/// `count` consecutive children that are the same sub-plan.
+struct SubPlanRun {
+  SubPlanId subplan = kLeaf;
+  std::int64_t count = 1;
+  bool operator==(const SubPlanRun&) const = default;
+};
+
+struct SubPlan {
+  std::vector<SubPlanRun> children;
+  std::vector<Stage> stages;
+  std::string label;  ///< for people: "rack level, cps"
+  bool operator==(const SubPlan&) const = default;
+};
+
+/// A message as one rank sees it. `accumulate` matters to the receiver: its own value of the interval takes part in
+/// the reduction (true) or is replaced (false). Receives of one step that cover the same element agree on it.
+struct Message {
+  std::int32_t peer = 0;
+  bool accumulate = false;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  bool operator==(const Message&) const = default;
+};
+
+/// One step of one rank: send (out of the state before the step), receive, then reduce everything received at once.
+/// Sends are matched with receives of the same step number.
+struct Step {
+  std::int64_t number = 0;
+  std::vector<Message> sends;  ///< sorted by (peer, begin)
+  std::vector<Message> recvs;  ///< sorted by (peer, begin)
+  bool operator==(const Step&) const = default;
+};
+
+/// Everything one rank does; step numbers ascend.
+struct RankProgram {
+  std::vector<Step> steps;
+  bool operator==(const RankProgram&) const = default;
+};
+
+/// A plan. Exactly one of `subplans` (with `root`) and `programs` is filled; with one rank both may be empty.
+struct Plan {
+  std::string algorithm;  ///< "hcps:8x3", as on the command line
+  Collective collective = Collective::kAllReduce;
+  std::int64_t num_ranks = 1;
+  std::int64_t num_units = 1;
+  std::int64_t count = 0;         ///< elements that it was made for; 0 when not said
+  std::vector<SubPlan> subplans;  ///< children before parents
+  SubPlanId root = kLeaf;
+  std::vector<RankProgram> programs;  ///< explicit plan: one program per rank, AllGather steps included
+  bool operator==(const Plan&) const = default;
+  [[nodiscard]] bool is_explicit() const { return !programs.empty(); }
+};
+
+/// First element at or after a unit boundary when `num_units` units stand for `count` elements (rounded to nearest, so
+/// that boundaries are the same for every rank and the whole vector is covered).
+std::int64_t element_of_unit(std::int64_t unit, std::int64_t num_units, std::int64_t count);
+
+/// Derived facts about a plan (validates it; throws PlanError), and its per-rank programs. Holds a reference to the
+/// plan.
+class PlanIndex {
+ public:
+  explicit PlanIndex(const Plan& plan);
+  ~PlanIndex();
+  PlanIndex(PlanIndex&&) noexcept;
+  PlanIndex(const PlanIndex&) = delete;
+  PlanIndex& operator=(const PlanIndex&) = delete;
+  PlanIndex& operator=(PlanIndex&&) = delete;
+
+  [[nodiscard]] const Plan& plan() const;
+  /// Steps of the whole plan: every step number is below this. For AllReduce twice those of the ReduceScatter.
+  [[nodiscard]] std::int64_t num_steps() const;
+  /// Ranks below a sub-plan; 1 for kLeaf.
+  [[nodiscard]] std::int64_t num_ranks(SubPlanId id) const;
+  /// Ranks that hold something after the sub-plan's children (before) or stages (after) have finished.
+  [[nodiscard]] std::int64_t num_active_before(SubPlanId id) const;
+  [[nodiscard]] std::int64_t num_active_after(SubPlanId id) const;
+  /// Number of active ranks (before the stages) among the first `local_rank` ranks.
+  [[nodiscard]] std::int64_t active_before_rank(SubPlanId id, std::int64_t local_rank) const;
+  /// Local rank of the k-th active rank before the stages.
+  [[nodiscard]] std::int64_t rank_of_active(SubPlanId id, std::int64_t k) const;
+  /// Steps of the sub-plan's ReduceScatter lie in [first_step, end_step).
+  [[nodiscard]] std::int64_t first_step(SubPlanId id) const;
+  [[nodiscard]] std::int64_t end_step(SubPlanId id) const;
+  /// What each rank holds after the sub-plan, sorted by begin. Computed on first use. Not thread-safe.
+  [[nodiscard]] const std::vector<Piece>& placement_after(SubPlanId id) const;
+  /// What one local rank holds after the sub-plan, in the order in which digit stages cut it. O(depth).
+  [[nodiscard]] std::vector<Interval> held_after(SubPlanId id, std::int64_t local_rank) const;
+
+  /// The ReduceScatter part of one rank's program (the whole program when the plan is explicit), without expanding the
+  /// others: O(depth * radices) time and memory.
+  void scatter_program(std::int64_t rank, RankProgram& out) const;
+  /// The whole program of a rank: for an AllReduce the ReduceScatter and its mirror image.
+  [[nodiscard]] RankProgram program(std::int64_t rank) const;
+
+ private:
+  struct Impl;
+  Impl* impl_;
+};
+
+/// The mirror image of a ReduceScatter program: step n becomes step num_steps - 1 - n, what was received is sent back.
+RankProgram mirrored(const RankProgram& scatter, std::int64_t num_steps);
+
+/// The same plan as explicit per-rank programs.
+Plan make_explicit(const Plan& plan);
+
+}  // namespace gar

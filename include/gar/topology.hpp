@@ -1,0 +1,142 @@
+// The network: a validated rooted tree whose leaves are servers (ranks) and whose inner nodes are switches.
+//
+// Identical subtrees are shared: a node stores its children as runs {node, count}, so a tree of 16 racks of 24
+// servers is three nodes. Ranks number the servers from left to right (depth first), so the servers below a node are
+// always a contiguous range of ranks.
+//
+// Units: alpha in seconds; beta, epsilon, gamma, delta in seconds per float of 4 bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gar {
+
+/// The largest tree that is accepted.
+inline constexpr std::int64_t kMaxServers = 100'000'000;
+/// The deepest tree that is accepted (levels of links).
+inline constexpr int kMaxDepth = 64;
+
+/// Parameters of the full-duplex link from a node to its parent.
+struct LinkParams {
+  double beta = 0;              ///< seconds per float
+  double epsilon = 0;           ///< extra seconds per float and sender beyond the threshold
+  double incast_threshold = 0;  ///< senders that the link carries without incast (w_t)
+  bool operator==(const LinkParams&) const = default;
+};
+
+/// Parameters of a server's calculation.
+struct ServerParams {
+  double gamma = 0;  ///< seconds per float added
+  double delta = 0;  ///< seconds per float read from or written to memory
+  bool operator==(const ServerParams&) const = default;
+};
+
+/// Index of a node in `Topology`.
+using NodeId = std::int32_t;
+
+/// `count` consecutive children that are the same node.
+struct ChildRun {
+  NodeId node = 0;
+  std::int64_t count = 1;
+  bool operator==(const ChildRun&) const = default;
+};
+
+/// A switch (has children) or a server (has none).
+struct Node {
+  std::string name;                ///< base name; siblings that share it get an index ("rack0", "rack1", ...)
+  double alpha = 0;                ///< latency that a transfer pays for passing this node
+  LinkParams uplink;               ///< link to the parent; unused at the root
+  ServerParams server;             ///< used by servers only
+  std::vector<ChildRun> children;  ///< empty for a server
+  [[nodiscard]] bool is_server() const { return children.empty(); }
+};
+
+/// A validated tree. Immutable after construction.
+class Topology {
+ public:
+  /// Takes nodes in any order. Throws InvalidArgument when a reference is out of range, there is a cycle, a parameter
+  /// is negative or not finite, a count is below 1, or the tree has more than kMaxServers servers or kMaxDepth levels.
+  /// Nodes that cannot be reached from the root are dropped.
+  Topology(std::string name, std::vector<Node> nodes, NodeId root);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] NodeId root() const { return root_; }
+  /// Number of stored (shared) nodes; all of them reachable. Children have smaller ids than their parents.
+  [[nodiscard]] NodeId num_nodes() const { return static_cast<NodeId>(nodes_.size()); }
+  [[nodiscard]] const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  /// Servers below a node (1 for a server).
+  [[nodiscard]] std::int64_t num_servers(NodeId id) const { return num_servers_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::int64_t num_servers() const { return num_servers(root_); }
+  /// Number of child instances of a node.
+  [[nodiscard]] std::int64_t num_children(NodeId id) const;
+  /// Switch instances in the whole tree.
+  [[nodiscard]] std::int64_t num_switches() const;
+  /// Levels of links below a node: 0 for a server.
+  [[nodiscard]] int height(NodeId id) const { return height_[static_cast<std::size_t>(id)]; }
+  /// Two nodes with the same shape are equal in everything but names (own uplink included).
+  [[nodiscard]] std::int32_t shape(NodeId id) const { return shape_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::int32_t num_shapes() const { return num_shapes_; }
+
+  /// Sum of alpha over the nodes on the way from rank `a` to rank `b`, both included; 0 when a == b. O(height).
+  [[nodiscard]] double path_latency(std::int64_t a, std::int64_t b) const;
+  /// Name of the node instance at `depth` (root = 0) above or at `rank`, as a path below the root: "rack3/server5".
+  /// The root itself is called by its own name. O(height).
+  [[nodiscard]] std::string instance_name(std::int64_t rank, int depth) const;
+
+ private:
+  std::string name_;
+  std::vector<Node> nodes_;
+  NodeId root_ = 0;
+  std::vector<std::int64_t> num_servers_;
+  std::vector<int> height_;
+  std::vector<std::int32_t> shape_;
+  std::int32_t num_shapes_ = 0;
+};
+
+/// The instances below one node of a topology, in preorder, as plain arrays (index 0 is that node itself).
+/// The root's own uplink is stored too, although nothing inside the tree uses it.
+struct ExpandedTree {
+  std::vector<std::int32_t> parent;      ///< -1 for index 0; parent[i] < i otherwise
+  std::vector<std::int32_t> end;         ///< one past the last instance below i (preorder)
+  std::vector<std::int32_t> first_rank;  ///< ranks below i: [first_rank, last_rank), counted from this tree's first
+  std::vector<std::int32_t> last_rank;
+  std::vector<std::int32_t> depth;  ///< 0 for index 0
+  std::vector<NodeId> node;
+  std::vector<std::int32_t> leaf;  ///< index of each rank's server
+  [[nodiscard]] std::size_t size() const { return parent.size(); }
+  [[nodiscard]] std::int32_t num_ranks() const { return last_rank.empty() ? 0 : last_rank[0]; }
+};
+
+/// Expands the instances below `node`. O(instances).
+ExpandedTree expand(const Topology& topology, NodeId node);
+
+/// The four rows of the paper's Table `tab:gtcoe`.
+struct PaperParams {
+  double alpha = 6.58e-3;                        ///< every server and switch
+  LinkParams server_link{6.40e-9, 1.22e-10, 9};  ///< row "Middle SW"
+  LinkParams inner_link{6.40e-10, 6.00e-12, 9};  ///< row "Root SW"
+  LinkParams cross_link{6.40e-9, 6.00e-11, 9};   ///< row "Cross DC"
+  double cross_alpha = 3.00e-2;                  ///< row "Cross DC"
+  ServerParams server{6.00e-10, 1.87e-10};       ///< row "Server"
+};
+
+/// `factors` from the root down: {16, 24} is 16 racks of 24 servers, {24} is a star. Throws InvalidArgument.
+Topology make_tree(const std::vector<std::int64_t>& factors, const PaperParams& params = {});
+/// Spines folded into one logical root: a leaf's uplink has `spines` times the bandwidth of one cable.
+Topology make_leaf_spine(std::int64_t spines, std::int64_t leaves, std::int64_t servers,
+                         const PaperParams& params = {});
+/// The k-ary fat tree (k pods of k/2 edge switches of k/2 servers), cores and aggregations folded. k even.
+Topology make_fat_tree(std::int64_t k, const PaperParams& params = {});
+
+/// True for the names that `builtin_topology` knows.
+bool is_builtin_topology(std::string_view name);
+/// ss24 ss32 sym384 sym512 asy384 cdc384: the paper's networks. Throws InvalidArgument.
+Topology builtin_topology(std::string_view name);
+/// A built-in name or a generator ("star:24", "tree:16x24", "leafspine:4x16x24", "fattree:8"). Throws InvalidArgument
+/// with the accepted forms.
+Topology topology_from_spec(std::string_view spec);
+
+}  // namespace gar
