@@ -67,6 +67,8 @@ class PricedPlan {
   [[nodiscard]] Terms cost(double size_floats) const;
   /// The stages on the critical path, in order.
   [[nodiscard]] std::vector<StageCost> critical_stages(double size_floats) const;
+  /// Most senders beyond the incast threshold on any link in any stage.
+  [[nodiscard]] double max_incast_excess() const { return max_excess_; }
 
  private:
   friend class Pricer;
@@ -75,9 +77,13 @@ class PricedPlan {
     std::vector<StageCost> gather;
     std::vector<std::int32_t> children;  // indices into units_, distinct
   };
-  void critical(double size_floats, std::int32_t unit, bool gather, Terms& terms,
-                std::vector<const StageCost*>* path) const;
+  struct Critical {  // of a unit: seconds with its slowest child, and which child that is
+    Terms terms;
+    std::int32_t child = -1;
+  };
+  [[nodiscard]] std::vector<Critical> critical(double size_floats, bool gather) const;
   std::vector<Unit> units_;  // children before parents; the last one is the root
+  double max_excess_ = 0;
   bool has_scatter_ = true;
   bool has_gather_ = true;
 };
@@ -108,7 +114,7 @@ struct Optimality {
   bool memory_access = false;    ///< no rank moves more than (N+1)/N of the vector (Definition 2, Theorem 1)
   double max_traffic = 0;        ///< most that a rank sends or receives, as a fraction of the vector
   double max_memory_access = 0;  ///< most that a rank reads and writes while reducing, as a fraction of the vector
-  std::int64_t max_incast_excess = 0;  ///< most senders beyond the threshold on any link
+  double max_incast_excess = 0;  ///< most senders beyond the threshold on any link
   std::int64_t num_steps = 0;
 };
 Optimality optimality(const Plan& plan, const Topology& topology, IncastDegree degree = IncastDegree::kParticipants);

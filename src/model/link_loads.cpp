@@ -1,0 +1,150 @@
+// Loads of explicit transfers on a tree: every transfer climbs from its sender to the lowest common switch and descends
+// to its receiver. O(height) per transfer. Senders are counted once per link and stage because the transfers come
+// sorted by sender and every link remembers the last one.
+#include "model/link_loads.hpp"
+
+#include <algorithm>
+
+namespace gar {
+
+PricingTree make_pricing_tree(const Topology& topology, NodeId node) {
+  PricingTree out;
+  out.tree = expand(topology, node);
+  const ExpandedTree& t = out.tree;
+  out.latency.resize(t.size());
+  const Node* first_server = nullptr;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    const Node& n = topology.node(t.node[i]);
+    out.latency[i] = n.alpha + (i == 0 ? 0 : out.latency[static_cast<std::size_t>(t.parent[i])]);
+    if (!n.is_server()) continue;
+    if (first_server == nullptr) first_server = &n;
+    if (!(n.server == first_server->server)) out.has_equal_servers = false;
+    const auto first_leaf = static_cast<std::size_t>(t.leaf[0]);
+    if (out.latency[i] != out.latency[first_leaf] || t.depth[i] != t.depth[first_leaf]) out.is_uniform = false;
+  }
+  return out;
+}
+
+namespace {
+
+bool contains(const ExpandedTree& t, std::int32_t instance, std::int32_t rank) {
+  const auto i = static_cast<std::size_t>(instance);
+  return t.first_rank[i] <= rank && rank < t.last_rank[i];
+}
+
+}  // namespace
+
+double path_latency(const PricingTree& t, const Topology& topology, std::int32_t a, std::int32_t b) {
+  if (a == b) return 0;
+  const std::int32_t from = t.tree.leaf[static_cast<std::size_t>(a)];
+  const std::int32_t to = t.tree.leaf[static_cast<std::size_t>(b)];
+  std::int32_t top = from;
+  while (!contains(t.tree, top, b)) top = t.tree.parent[static_cast<std::size_t>(top)];
+  const auto at = [&](std::int32_t i) { return t.latency[static_cast<std::size_t>(i)]; };
+  return at(from) + at(to) - 2 * at(top) + topology.node(t.tree.node[static_cast<std::size_t>(top)]).alpha;
+}
+
+void Bottleneck::offer(const LinkParams& link, std::int32_t where, bool down, double load, std::int64_t num_senders,
+                       const ModelOptions& options) {
+  if (num_senders == 0) return;
+  const auto w = static_cast<double>(num_senders + (options.degree == IncastDegree::kParticipants ? 1 : 0));
+  const double excess = std::max(w - link.incast_threshold, 0.0);
+  max_excess = std::max(max_excess, excess);
+  const double b = load * link.beta;
+  const double e = options.kind == ModelKind::kAbc ? 0 : load * excess * link.epsilon;
+  if (instance >= 0 && b + e <= beta + epsilon) return;
+  beta = b;
+  epsilon = e;
+  instance = where;
+  is_down = down;
+  senders = num_senders;
+  volume = load;
+}
+
+void LoadCounter::put(std::vector<Load>& loads, std::int32_t instance, const Transfer& t) {
+  Load& load = loads[static_cast<std::size_t>(instance)];
+  if (load.senders == 0) touched_.push_back(instance);
+  if (load.last_sender != t.from) {
+    load.last_sender = t.from;
+    ++load.senders;
+  }
+  load.volume += t.volume;
+}
+
+Bottleneck LoadCounter::count(const std::vector<Transfer>& transfers, const ModelOptions& options, double& latency) {
+  const ExpandedTree& t = tree_.tree;
+  up_.resize(t.size());
+  down_.resize(t.size());
+  latency = 0;
+  for (const Transfer& x : transfers) {
+    const std::int32_t from = t.leaf[static_cast<std::size_t>(x.from)];
+    const std::int32_t to = t.leaf[static_cast<std::size_t>(x.to)];
+    std::int32_t i = from;
+    for (; !contains(t, i, x.to); i = t.parent[static_cast<std::size_t>(i)]) {
+      put(up_, i, x);
+    }
+    for (std::int32_t j = to; j != i; j = t.parent[static_cast<std::size_t>(j)]) {
+      put(down_, j, x);
+    }
+    const auto at = [&](std::int32_t k) { return tree_.latency[static_cast<std::size_t>(k)]; };
+    latency =
+        std::max(latency, at(from) + at(to) - 2 * at(i) + topology_.node(t.node[static_cast<std::size_t>(i)]).alpha);
+  }
+  std::sort(touched_.begin(), touched_.end());
+  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+  Bottleneck worst;
+  for (const std::int32_t i : touched_) {
+    const auto k = static_cast<std::size_t>(i);
+    const LinkParams& link = topology_.node(t.node[k]).uplink;
+    worst.offer(link, i, false, up_[k].volume, up_[k].senders, options);
+    worst.offer(link, i, true, down_[k].volume, down_[k].senders, options);
+    up_[k] = {};
+    down_[k] = {};
+  }
+  touched_.clear();
+  return worst;
+}
+
+// Sweeps the ends of the received intervals: between two ends the number of operands is constant.
+Calculation calculation_of(const std::vector<Message>& recvs, std::int64_t num_units) {
+  Calculation out;
+  if (recvs.empty()) return out;
+  const auto add = [&](std::int64_t length, std::int64_t num_received, bool with_own) {
+    const std::int64_t f = num_received + (with_own ? 1 : 0);
+    out.fan_in = std::max(out.fan_in, f);
+    if (f < 2) return;
+    const double s = static_cast<double>(length) / static_cast<double>(num_units);
+    out.adds += static_cast<double>(f - 1) * s;
+    out.accesses += static_cast<double>(f + 1) * s;
+  };
+  const bool one_interval = std::all_of(
+      recvs.begin(), recvs.end(), [&](const Message& m) { return m.begin == recvs[0].begin && m.end == recvs[0].end; });
+  if (one_interval) {
+    add(recvs[0].end - recvs[0].begin, static_cast<std::int64_t>(recvs.size()), recvs[0].accumulate);
+    return out;
+  }
+  struct End {
+    std::int64_t unit;
+    std::int64_t change;
+    bool accumulate;
+  };
+  std::vector<End> ends;
+  ends.reserve(recvs.size() * 2);
+  for (const Message& m : recvs) {
+    ends.push_back({m.begin, 1, m.accumulate});
+    ends.push_back({m.end, -1, m.accumulate});
+  }
+  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.unit < b.unit; });
+  std::int64_t covering = 0;
+  std::int64_t accumulating = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    covering += ends[i].change;
+    accumulating += ends[i].accumulate ? ends[i].change : 0;
+    if (i + 1 < ends.size() && ends[i + 1].unit > ends[i].unit && covering > 0) {
+      add(ends[i + 1].unit - ends[i].unit, covering, accumulating > 0);
+    }
+  }
+  return out;
+}
+
+}  // namespace gar

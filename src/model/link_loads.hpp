@@ -1,0 +1,76 @@
+// What one stage puts on the links of a tree, and what that costs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gar/model.hpp"
+#include "gar/plan.hpp"
+#include "gar/topology.hpp"
+
+namespace gar {
+
+/// An expanded part of the topology with what pricing needs of it.
+struct PricingTree {
+  ExpandedTree tree;
+  std::vector<double> latency;    ///< sum of alpha from the tree's root (included) down to each instance (included)
+  bool is_uniform = true;         ///< below every switch all servers have the same latency
+  bool has_equal_servers = true;  ///< all servers have the same gamma and delta
+};
+PricingTree make_pricing_tree(const Topology& topology, NodeId node);
+
+/// Sum of alpha on the path between two ranks of the tree, both servers included.
+double path_latency(const PricingTree& t, const Topology& topology, std::int32_t a, std::int32_t b);
+
+/// The busiest link direction found so far, and the worst incast.
+struct Bottleneck {
+  double beta = 0;  ///< seconds per float of the vector
+  double epsilon = 0;
+  std::int32_t instance = -1;
+  bool is_down = false;
+  std::int64_t senders = 0;
+  double volume = 0;
+  double max_excess = 0;  ///< over all links, not only the busiest
+
+  void offer(const LinkParams& link, std::int32_t where, bool down, double load, std::int64_t num_senders,
+             const ModelOptions& options);
+};
+
+/// A message of one step in ranks of the tree; volume as a fraction of the vector.
+struct Transfer {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+  double volume = 0;
+};
+
+/// Counts the loads of explicit transfers. Scratch arrays are kept between calls.
+class LoadCounter {
+ public:
+  LoadCounter(const Topology& topology, const PricingTree& tree) : topology_(topology), tree_(tree) {}
+  /// `transfers` sorted by sender. Returns the longest path in `latency`.
+  Bottleneck count(const std::vector<Transfer>& transfers, const ModelOptions& options, double& latency);
+
+ private:
+  struct Load {
+    double volume = 0;
+    std::int64_t senders = 0;
+    std::int32_t last_sender = -1;
+  };
+  void put(std::vector<Load>& loads, std::int32_t instance, const Transfer& t);
+
+  const Topology& topology_;
+  const PricingTree& tree_;
+  std::vector<Load> up_, down_;
+  std::vector<std::int32_t> touched_;
+};
+
+/// What a rank's receives of one step cost it.
+struct Calculation {
+  double adds = 0;      ///< sum of (f - 1) s, as a fraction of the vector
+  double accesses = 0;  ///< sum of (f + 1) s
+  std::int64_t fan_in = 0;
+};
+Calculation calculation_of(const std::vector<Message>& recvs, std::int64_t num_units);
+
+}  // namespace gar
