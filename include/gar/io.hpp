@@ -16,7 +16,7 @@ Topology read_topology_file(const std::string& path);
 Topology parse_topology(std::string_view text, const std::string& source);
 /// Writes our format: repetition and shared parameter classes, so the file follows the distinct subtrees.
 void write_topology(const Topology& topology, std::ostream& out);
-/// Writes Graphviz DOT; identical subtrees once, with their multiplicity. At most `max_nodes` nodes.
+/// Writes Graphviz DOT; identical subtrees once, with their multiplicity. At most 2,000 distinct ones.
 void write_topology_dot(const Topology& topology, std::ostream& out);
 
 /// A file when one exists under that name or the text looks like a path, otherwise a built-in name or a generator.

@@ -7,6 +7,7 @@
 // Units: alpha in seconds; beta, epsilon, gamma, delta in seconds per float of 4 bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ namespace gar {
 inline constexpr std::int64_t kMaxServers = 100'000'000;
 /// The deepest tree that is accepted (levels of links).
 inline constexpr int kMaxDepth = 64;
+/// The longest name of a node.
+inline constexpr std::size_t kMaxNameBytes = 255;
 
 /// Parameters of the full-duplex link from a node to its parent.
 struct LinkParams {
@@ -54,12 +57,22 @@ struct Node {
   [[nodiscard]] bool is_server() const { return children.empty(); }
 };
 
+/// One child instance of a switch.
+struct ChildPosition {
+  NodeId node = 0;
+  std::size_t run = 0;            ///< which entry of Node::children
+  std::int64_t index = 0;         ///< which instance of that run
+  std::int64_t first_server = 0;  ///< first server below it, counted from the switch's first
+};
+
 /// A validated tree. Immutable after construction.
 class Topology {
  public:
   /// Takes nodes in any order. Throws InvalidArgument when a reference is out of range, there is a cycle, a parameter
-  /// is negative or not finite, a count is below 1, or the tree has more than kMaxServers servers or kMaxDepth levels.
-  /// Nodes that cannot be reached from the root are dropped.
+  /// is negative or not finite, a count is below 1, the tree has more than kMaxServers servers or kMaxDepth levels, or
+  /// a name contains '/' or a control character, is longer than kMaxNameBytes, or makes two siblings the same.
+  /// Nodes that cannot be reached from the root are dropped, equal nodes become one, an empty name becomes "server",
+  /// "switch" or "root", and parameters that are unused (the root's uplink, a switch's gamma and delta) become 0.
   Topology(std::string name, std::vector<Node> nodes, NodeId root);
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -71,15 +84,19 @@ class Topology {
   [[nodiscard]] std::int64_t num_servers(NodeId id) const { return num_servers_[static_cast<std::size_t>(id)]; }
   [[nodiscard]] std::int64_t num_servers() const { return num_servers(root_); }
   /// Number of child instances of a node.
-  [[nodiscard]] std::int64_t num_children(NodeId id) const;
-  /// Switch instances in the whole tree.
-  [[nodiscard]] std::int64_t num_switches() const;
+  [[nodiscard]] std::int64_t num_children(NodeId id) const { return num_children_[static_cast<std::size_t>(id)]; }
+  /// Switch instances at and below a node (0 for a server).
+  [[nodiscard]] std::int64_t num_switches(NodeId id) const { return num_switches_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::int64_t num_switches() const { return num_switches(root_); }
   /// Levels of links below a node: 0 for a server.
   [[nodiscard]] int height(NodeId id) const { return height_[static_cast<std::size_t>(id)]; }
   /// Two nodes with the same shape are equal in everything but names (own uplink included).
   [[nodiscard]] std::int32_t shape(NodeId id) const { return shape_[static_cast<std::size_t>(id)]; }
   [[nodiscard]] std::int32_t num_shapes() const { return num_shapes_; }
 
+  /// The child instance of switch `id` that contains the `server`-th server below it (counted from 0 at `id`).
+  /// O(log runs).
+  [[nodiscard]] ChildPosition child_at(NodeId id, std::int64_t server) const;
   /// Sum of alpha over the nodes on the way from rank `a` to rank `b`, both included; 0 when a == b. O(height).
   [[nodiscard]] double path_latency(std::int64_t a, std::int64_t b) const;
   /// Name of the node instance at `depth` (root = 0) above or at `rank`, as a path below the root: "rack3/server5".
@@ -87,14 +104,27 @@ class Topology {
   [[nodiscard]] std::string instance_name(std::int64_t rank, int depth) const;
 
  private:
+  void count(NodeId id);
+  void index_names(NodeId id);
+
   std::string name_;
   std::vector<Node> nodes_;
   NodeId root_ = 0;
   std::vector<std::int64_t> num_servers_;
+  std::vector<std::int64_t> num_switches_;
+  std::vector<std::int64_t> num_children_;
   std::vector<int> height_;
   std::vector<std::int32_t> shape_;
   std::int32_t num_shapes_ = 0;
+  // Of every child run of every node, the runs of node i starting at run_begin_[i]: the first server below it, and the
+  // number that its first instance carries in its name (-1: the name is unique among the siblings).
+  std::vector<std::size_t> run_begin_;
+  std::vector<std::int64_t> run_first_server_;
+  std::vector<std::int64_t> run_first_index_;
 };
+
+/// The largest path_latency of any two ranks; 0 for a single server. O(stored nodes and runs).
+double longest_path_latency(const Topology& topology);
 
 /// The instances below one node of a topology, in preorder, as plain arrays (index 0 is that node itself).
 /// The root's own uplink is stored too, although nothing inside the tree uses it.
@@ -110,7 +140,7 @@ struct ExpandedTree {
   [[nodiscard]] std::int32_t num_ranks() const { return last_rank.empty() ? 0 : last_rank[0]; }
 };
 
-/// Expands the instances below `node`. O(instances).
+/// Expands the instances below `node`. O(instances). Throws InvalidArgument above 2^31 - 1 instances.
 ExpandedTree expand(const Topology& topology, NodeId node);
 
 /// The four rows of the paper's Table `tab:gtcoe`.
@@ -125,7 +155,8 @@ struct PaperParams {
 
 /// `factors` from the root down: {16, 24} is 16 racks of 24 servers, {24} is a star. Throws InvalidArgument.
 Topology make_tree(const std::vector<std::int64_t>& factors, const PaperParams& params = {});
-/// Spines folded into one logical root: a leaf's uplink has `spines` times the bandwidth of one cable.
+/// Spines folded into one logical root: a leaf's uplink is `spines` cables, so beta and epsilon are divided by that
+/// number and the incast threshold stays (every cable sees every sender; see src/topology/generators.cpp).
 Topology make_leaf_spine(std::int64_t spines, std::int64_t leaves, std::int64_t servers,
                          const PaperParams& params = {});
 /// The k-ary fat tree (k pods of k/2 edge switches of k/2 servers), cores and aggregations folded. k even.

@@ -139,9 +139,11 @@ class Pricer {
         digit_stage(place, base, id, st, 1.0 / static_cast<double>(share), unit);
       } else {
         const std::size_t before = unit.scatter.size();
+        const std::size_t gather_before = unit.gather.size();
         lockstep(place, base, n, {step, step + steps}, unit);
         for (std::size_t i = before; i < unit.scatter.size(); ++i) unit.scatter[i].label = stage_label(sp, st);
-        for (std::size_t i = before; i < unit.gather.size(); ++i) unit.gather[i].label = stage_label(sp, st);
+        const std::size_t added = unit.gather.size() - gather_before;  // the mirror image comes first
+        for (std::size_t i = 0; i < added; ++i) unit.gather[i].label = stage_label(sp, st);
       }
       step += steps;
     }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "gar/algorithms.hpp"
@@ -128,6 +129,10 @@ Plan half(const Plan& allreduce, Collective collective) {
   if (plan.num_ranks == 1) return plan;
   const std::int64_t n = plan.num_ranks;
   const std::int64_t scale = n / std::gcd(n, plan.num_units);
+  if (plan.num_units > std::numeric_limits<std::int64_t>::max() / scale) {
+    throw InvalidArgument(fmt::format("{} units cannot be cut into blocks for {} ranks; a multiple of {} is accepted",
+                                      plan.num_units, n, n));
+  }
   plan.num_units *= scale;
   for (SubPlan& sp : plan.subplans) {
     for (Stage& stage : sp.stages) {

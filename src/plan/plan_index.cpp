@@ -23,6 +23,29 @@ bool is_digit(const Stage& stage) { return stage.kind != StageKind::kPlace; }
 
 std::int64_t steps_of(const Stage& stage) { return stage.kind == StageKind::kRing ? stage.radix - 1 : 1; }
 
+void check_program(const Plan& plan, std::size_t rank) {
+  std::int64_t last = -1;
+  for (const Step& step : plan.programs[rank].steps) {
+    if (step.number <= last || step.number > kMaxUnits) {
+      throw PlanError(fmt::format("rank {}: step {} after step {}; step numbers must ascend from 0 to at most {}", rank,
+                                  step.number, last, kMaxUnits));
+    }
+    last = step.number;
+    for (const std::vector<Message>* messages : {&step.sends, &step.recvs}) {
+      for (const Message& m : *messages) {
+        if (m.peer < 0 || m.peer >= plan.num_ranks) {
+          throw PlanError(fmt::format("rank {}, step {}: peer {} is not a rank (0..{})", rank, step.number, m.peer,
+                                      plan.num_ranks - 1));
+        }
+        if (m.begin < 0 || m.end <= m.begin || m.end > plan.num_units) {
+          throw PlanError(fmt::format("rank {}, step {}: [{},{}) is not an interval inside [0,{})", rank, step.number,
+                                      m.begin, m.end, plan.num_units));
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::int64_t element_of_unit(std::int64_t unit, std::int64_t num_units, std::int64_t count) {
@@ -352,7 +375,10 @@ PlanIndex::PlanIndex(const Plan& plan) : impl_(new Impl) {
         throw PlanError(
             fmt::format("{} programs for {} ranks; one per rank is needed", plan.programs.size(), plan.num_ranks));
       }
-      for (const RankProgram& p : plan.programs) {
+      if (!plan.subplans.empty()) throw PlanError("both sub-plans and explicit programs; one of them is needed");
+      for (std::size_t r = 0; r < plan.programs.size(); ++r) {
+        check_program(plan, r);
+        const RankProgram& p = plan.programs[r];
         if (!p.steps.empty()) impl_->num_steps = std::max(impl_->num_steps, p.steps.back().number + 1);
       }
       impl_->derive_order();
@@ -361,7 +387,8 @@ PlanIndex::PlanIndex(const Plan& plan) : impl_(new Impl) {
     impl_->index.resize(plan.subplans.size());
     for (std::size_t i = 0; i < plan.subplans.size(); ++i) impl_->derive(static_cast<SubPlanId>(i));
     if (plan.root < kLeaf || plan.root >= static_cast<SubPlanId>(plan.subplans.size())) {
-      throw PlanError(fmt::format("root {} is not a sub-plan (0..{})", plan.root, plan.subplans.size()));
+      throw PlanError(fmt::format("root {} is not a rank (-1) or a sub-plan (0..{})", plan.root,
+                                  static_cast<std::int64_t>(plan.subplans.size()) - 1));
     }
     if (impl_->ranks_of(plan.root) != plan.num_ranks) {
       throw PlanError(fmt::format("num_ranks is {}, but the root sub-plan has {} ranks", plan.num_ranks,

@@ -1,0 +1,74 @@
+# The everyday commands; CMake does the work (see CMakePresets.json). `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+PRESET ?= release
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 600
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+CONFIGURE = cmake --preset $(1) >/dev/null
+BUILD = cmake --build --preset $(1) -j $(JOBS)
+TEST = ctest --preset $(1) -j $(JOBS)
+
+.PHONY: help demo test test-full build bench lint format install fuzz golden clean setup
+
+help: ## list these commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+setup: ## install the Debian packages that the build needs and that are missing
+	@scripts/setup.sh build
+
+build: setup ## build everything (PRESET=release|dev|asan|tsan)
+	@$(call CONFIGURE,$(PRESET))
+	@$(call BUILD,$(PRESET))
+
+demo: build ## predict, plan, prove and price an AllReduce on a built-in network
+	@scripts/demo.sh build/$(PRESET)/bin/gar
+
+test: setup ## all tests, then once more under the address and undefined behaviour sanitizers
+	@$(call CONFIGURE,release)
+	@$(call BUILD,release)
+	@$(call TEST,release)
+	@$(call CONFIGURE,asan)
+	@$(call BUILD,asan)
+	@$(call TEST,asan) -L '^(unit|property|fuzz|golden)$$'
+
+test-full: test ## make test, plus the debug and thread sanitizer builds
+	@for preset in dev tsan; do \
+	  $(call CONFIGURE,$$preset) && $(call BUILD,$$preset) && $(call TEST,$$preset) || exit 1; \
+	done
+
+bench: setup ## build and run the benchmarks
+	@$(call CONFIGURE,release)
+	@$(call BUILD,release)
+	@for program in build/release/bench/bench_*; do \
+	  if [[ -f $$program && -x $$program ]]; then echo "== $${program##*/}"; $$program || exit 1; fi; \
+	done
+
+lint: ## clang-format and clang-tidy, without changing anything
+	@scripts/setup.sh build lint
+	@scripts/lint.sh
+
+format: ## format all C++ files
+	@scripts/setup.sh lint
+	@scripts/lint.sh --fix-format
+
+fuzz: ## libFuzzer on every reader, FUZZ_SECONDS=600 each
+	@scripts/setup.sh build fuzz
+	@$(call CONFIGURE,fuzz)
+	@$(call BUILD,fuzz)
+	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+golden: build ## rewrite the expected output of the golden tests; look at the difference before you commit it
+	@for transcript in tests/golden/*.transcript; do \
+	  tests/golden/run_transcript.sh --update build/$(PRESET)/bin/gar $$transcript || exit 1; \
+	done
+
+install: setup ## build and install below PREFIX=/usr/local (DESTDIR is honoured)
+	@$(call CONFIGURE,release)
+	@$(call BUILD,release)
+	@cmake --install build/release --prefix $(PREFIX)
+
+clean: ## remove the build directories of the presets
+	@rm -rf build/release build/dev build/asan build/tsan build/fuzz

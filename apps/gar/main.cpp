@@ -1,0 +1,48 @@
+// gar: predicts, plans and proves AllReduce. One file per verb; see verbs.hpp.
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "apps/gar/verbs.hpp"
+
+namespace {
+
+using gar::cli::Context;
+
+void set_up(CLI::App& program, Context& context) {
+  program.require_subcommand(1);
+  program.set_version_flag("--version", "gar " + std::string(gar::cli::version()));
+  program.get_formatter()->column_width(34);
+  program.get_formatter()->label("SUBCOMMAND", "VERB");
+  gar::cli::add_color_option(program, context);
+  gar::cli::set_examples(program, {{"which AllReduce is fastest for 1e8 floats on 16 racks of 24 servers, and why",
+                                    "gar predict -t tree:16x24 --count 1e8"},
+                                   {"make its plan, and prove it",
+                                    "gar plan -t tree:16x24 --count 1e8 -o plan.json && gar verify plan.json"}});
+
+  // The verbs, in the order of the help. Each has a file of its own.
+  gar::cli::add_topo(program, context);
+  gar::cli::add_predict(program, context);
+  gar::cli::add_plan(program, context);
+  gar::cli::add_verify(program, context);
+  gar::cli::add_reproduce(program, context);
+  gar::cli::add_completion(program, context);
+  gar::cli::add_manual(program, context);
+  for (CLI::App* verb : program.get_subcommands({})) {
+    if (verb->get_group() == "Subcommands") verb->group("Verbs");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    Context context;
+    CLI::App program("Predicts, plans and proves the fastest AllReduce for a network.", "gar");
+    set_up(program, context);
+    return gar::cli::run_program(program, context, argc, argv);
+  } catch (const std::exception& error) {
+    std::fputs(("gar: " + std::string(error.what()) + "\n").c_str(), stderr);
+    return gar::cli::kExitRunTime;
+  }
+}

@@ -1,0 +1,220 @@
+// gar predict: what each algorithm costs on a network, which one is best, why, and where that changes.
+#include "gar/predict.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "apps/gar/algorithms.hpp"
+#include "apps/gar/json_output.hpp"
+#include "apps/gar/terms.hpp"
+#include "apps/gar/verbs.hpp"
+#include "gar/io.hpp"
+
+namespace gar::cli {
+namespace {
+
+struct PredictArgs {
+  std::string topology;
+  SizeArgs size;
+  std::string algo = "all";
+  ModelArgs model;
+};
+
+struct Answer {
+  std::vector<Prediction> results;
+  Flips size_flips;
+  std::optional<Flips> rank_flips;
+  LowerBound bound;
+};
+
+// In how far the winner differs from the runner-up, largest difference first.
+std::string why(const Prediction& best, const Prediction& other) {
+  struct Difference {
+    const char* what;
+    double seconds;
+  };
+  std::array<Difference, 5> d{{{"latency (alpha)", other.terms.alpha - best.terms.alpha},
+                               {"link time (beta)", other.terms.beta - best.terms.beta},
+                               {"adding (gamma)", other.terms.gamma - best.terms.gamma},
+                               {"memory access (delta)", other.terms.delta - best.terms.delta},
+                               {"incast (epsilon)", other.terms.epsilon - best.terms.epsilon}}};
+  std::stable_sort(d.begin(), d.end(),
+                   [](const Difference& a, const Difference& b) { return std::abs(a.seconds) > std::abs(b.seconds); });
+  std::string gains;
+  std::string losses;
+  const double total = other.seconds() - best.seconds();
+  for (const Difference& x : d) {
+    if (std::abs(x.seconds) < 0.02 * total || x.seconds == 0) continue;
+    std::string& list = x.seconds > 0 ? gains : losses;
+    list += fmt::format("{}{} of {}", list.empty() ? "" : ", ", format_seconds(std::abs(x.seconds), 3), x.what);
+  }
+  if (gains.empty()) return "they cost the same";
+  return losses.empty() ? fmt::format("it saves {}", gains)
+                        : fmt::format("it saves {} and pays {} more", gains, losses);
+}
+
+Json flip_json(const std::optional<Flip>& flip, const char* unit) {
+  if (!flip) return nullptr;
+  Json j;
+  j[unit] = std::llround(flip->at);
+  j["algorithm"] = flip->algorithm;
+  return j;
+}
+
+Json flips_json(const Flips& flips, const char* unit, double scale) {
+  const auto scaled = [&](std::optional<Flip> f) {
+    if (f) f->at *= scale;
+    return f;
+  };
+  Json j;
+  j["below"] = flip_json(scaled(flips.below), unit);
+  j["above"] = flip_json(scaled(flips.above), unit);
+  return j;
+}
+
+void print_answer_json(const Topology& topology, const VectorSize& size, const ModelOptions& options, const Answer& a) {
+  Json document = json_document("gar.predict/1");
+  document["topology"] = topology.name();
+  document["num_ranks"] = topology.num_servers();
+  document["count"] = size.count;
+  document["dtype"] = size.dtype.name;
+  document["model"] = options.kind == ModelKind::kAbc ? "abc" : "genmodel";
+  Json results = Json::array();
+  for (const Prediction& p : a.results) {
+    Json r;
+    r["algorithm"] = p.algorithm();
+    r["seconds"] = p.seconds();
+    r["terms"] = terms_json(p.terms);
+    if (p.num_considered > 1) {
+      r["considered"] = p.num_considered;
+      r["complete"] = p.is_complete;
+    }
+    results.push_back(r);
+  }
+  document["results"] = results;
+  document["best"] = a.results.front().algorithm();
+  const bool has_other = a.results.size() > 1;
+  document["runner_up"] = has_other ? Json(a.results[1].algorithm()) : Json(nullptr);
+  const double best = a.results.front().seconds();
+  document["margin"] = has_other && best > 0 ? Json(a.results[1].seconds() / best - 1) : Json(nullptr);
+  document["lower_bound_seconds"] = a.bound.seconds();
+  document["lower_bound_sequential_seconds"] = a.bound.sequential_seconds();
+  const double elements_per_float = 4.0 / static_cast<double>(size.dtype.size_bytes);
+  document["flips"]["count"] = flips_json(a.size_flips, "count", elements_per_float);
+  document["flips"]["ranks"] = a.rank_flips ? flips_json(*a.rank_flips, "ranks", 1) : Json(nullptr);
+  print_json(document);
+}
+
+std::string flip_words(const Flips& flips, const std::string& unit, double scale, const std::string& here) {
+  const auto number = [&](double x) { return fmt::format("{:.4g}", x * scale); };
+  std::string out;
+  if (flips.below) {
+    out += fmt::format("{} below {} {}", flips.below->algorithm, number(flips.below->at), unit);
+  }
+  if (flips.above) {
+    out +=
+        fmt::format("{}{} from {} {}", out.empty() ? "" : "; ", flips.above->algorithm, number(flips.above->at), unit);
+  }
+  if (out.empty()) {
+    return fmt::format("{} stays best from {} to {} {}", here, number(flips.searched_from), number(flips.searched_to),
+                       unit);
+  }
+  return out;
+}
+
+void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const Answer& a,
+                  bool color) {
+  print(fmt::format("{}: {} servers, {} x {} ({}), {}\n\n", topology.name(), topology.num_servers(),
+                    format_count(size.count), size.dtype.name, format_bytes(static_cast<double>(size.bytes)),
+                    model_name(options)));
+  const double best = a.results.front().seconds();
+  Table table({{"algorithm"},
+               {"time", true},
+               {"vs best", true},
+               {"alpha", true},
+               {"beta", true},
+               {"gamma", true},
+               {"delta", true},
+               {"epsilon", true}});
+  for (const Prediction& p : a.results) {
+    const bool is_best = &p == &a.results.front();
+    std::vector<Cell> row{Cell(p.algorithm(), is_best ? Paint::kGreen : Paint::kPlain),
+                          Cell(format_seconds(p.seconds()), Paint::kBold),
+                          best > 0 ? fmt::format("{:.2f}x", p.seconds() / best) : "-"};
+    for (const double t : {p.terms.alpha, p.terms.beta, p.terms.gamma, p.terms.delta, p.terms.epsilon}) {
+      row.emplace_back(format_seconds(t, 3), t == 0 ? Paint::kDim : Paint::kPlain);
+    }
+    table.add_row(std::move(row));
+  }
+  print(table.to_string(color));
+  const Prediction& winner = a.results.front();
+  print("\n");
+  if (a.results.size() > 1 && best > 0) {
+    const Prediction& other = a.results[1];
+    print(fmt::format("best        {}; {} longer for {}: {}\n", paint(winner.algorithm(), Paint::kGreen, color),
+                      format_percent(other.seconds() / best - 1), other.algorithm(), why(winner, other)));
+  }
+  for (const Prediction& p : a.results) {
+    if (p.num_considered > 1) {
+      print(fmt::format("{:<12}best of {} factorisations and groupings{}\n", p.spec.name, p.num_considered,
+                        p.is_complete ? "" : fmt::format(" ({} settled; name factors to try others)", p.num_priced)));
+    }
+  }
+  if (best > 0) {
+    print(fmt::format(
+        "bound       nothing can be faster than {} ({:.2f}x below the best); without overlap of transfer and "
+        "calculation {}\n",
+        format_seconds(a.bound.seconds()), best / a.bound.seconds(), format_seconds(a.bound.sequential_seconds())));
+  }
+  if (a.results.size() > 1) {
+    const double scale = 4.0 / static_cast<double>(size.dtype.size_bytes);
+    print(fmt::format("by size     {}\n", flip_words(a.size_flips, "elements", scale, winner.algorithm())));
+    print(fmt::format("by ranks    {}\n", a.rank_flips
+                                              ? flip_words(*a.rank_flips, "servers", 1, winner.spec.name)
+                                              : "not varied: the lowest switches differ, or factors were given"));
+  }
+}
+
+int predict(const PredictArgs& args, const Context& context) {
+  const VectorSize size = vector_size(args.size);
+  const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
+  const ModelOptions options = model_options(args.model);
+  const Topology topology = load_topology(args.topology);
+  Predictor predictor(topology, algorithms, options);
+  Answer answer;
+  answer.results = predictor.at(size.floats());
+  answer.bound = lower_bound(topology, size.floats());
+  if (answer.results.size() > 1 && topology.num_servers() > 1) {
+    answer.size_flips = predictor.size_flips(size.floats());
+    answer.rank_flips = rank_flips(topology, algorithms, size.floats(), options);
+  }
+  if (context.json) {
+    print_answer_json(topology, size, options, answer);
+  } else {
+    print_answer(topology, size, options, answer, use_color(context.color, stdout));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& program, Context& context) {
+  CLI::App& verb = *program.add_subcommand("predict", "Say what each algorithm costs on a network, and why");
+  auto args = std::make_shared<PredictArgs>();
+  add_topology_option(verb, args->topology);
+  add_size_options(verb, args->size);
+  add_algo_option(verb, args->algo, "Algorithms to compare; hcps without factors is its best factorisation");
+  add_model_options(verb, args->model);
+  add_output_options(verb, context);
+  set_examples(verb, {{"all algorithms on 16 racks of 24 servers", "gar predict -t tree:16x24 --count 1e8"},
+                      {"two of them, 64 MiB of doubles, as JSON",
+                       "gar predict -t ss24 --size 64MiB --dtype float64 --algo ring,hcps:8x3 --json"},
+                      {"what a model without incast and memory access would say",
+                       "gar predict -t ss24 --count 1e8 --model abc"}});
+  on_run(verb, context, [args, &context] { return predict(*args, context); });
+}
+
+}  // namespace gar::cli

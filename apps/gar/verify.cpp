@@ -1,0 +1,86 @@
+// gar verify: proves a plan file, or shows where it fails.
+#include "gar/verify.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/gar/json_output.hpp"
+#include "apps/gar/verbs.hpp"
+#include "gar/io.hpp"
+
+namespace gar::cli {
+namespace {
+
+const char* collective_name(Collective collective) {
+  switch (collective) {
+    case Collective::kReduceScatter:
+      return "ReduceScatter";
+    case Collective::kAllGather:
+      return "AllGather";
+    case Collective::kAllReduce:
+      break;
+  }
+  return "AllReduce";
+}
+
+int verify_file(const std::string& path, const Context& context) {
+  const Plan plan = read_plan_file(path);
+  const VerifyReport report = verify(plan);
+  const double buffer = static_cast<double>(report.buffer_units) / static_cast<double>(plan.num_units);
+  const double volume = static_cast<double>(report.volume_units) / static_cast<double>(plan.num_units);
+  if (context.json) {
+    Json document = json_document("gar.verify/1");
+    document["file"] = path;
+    document["algorithm"] = plan.algorithm;
+    document["num_ranks"] = plan.num_ranks;
+    document["ok"] = report.ok;
+    document["problem"] = report.ok ? Json(nullptr) : Json(report.problem);
+    document["num_steps"] = report.num_steps;
+    document["num_messages"] = report.num_messages;
+    document["volume_vectors"] = volume;
+    document["max_fan_in"] = report.max_fan_in;
+    document["buffer_fraction"] = buffer;
+    document["buffer_rank"] = report.buffer_rank;
+    print_json(document);
+    return report.ok ? kExitOk : kExitCheckFailed;
+  }
+  const bool color = use_color(context.color, stdout);
+  print(fmt::format("{}: {} ({}) on {} ranks, {} steps, {} messages\n", path, plan.algorithm,
+                    collective_name(plan.collective), plan.num_ranks, report.num_steps, report.num_messages));
+  if (!report.ok) {
+    print(fmt::format("{}  {}\n", paint("WRONG", Paint::kRed, color), report.problem));
+    return kExitCheckFailed;
+  }
+  const std::string proved = paint("proved", Paint::kGreen, color);
+  const char* result = plan.collective == Collective::kAllReduce
+                           ? "every rank ends with every contribution to every element exactly once"
+                       : plan.collective == Collective::kReduceScatter
+                           ? "every rank ends with every contribution to its own block exactly once"
+                           : "every rank ends with every rank's block";
+  print(fmt::format("{}  {}\n", proved, result));
+  print(fmt::format("{}  every message has its partner in the same step, so the plan cannot deadlock\n", proved));
+  std::string bytes;
+  if (plan.count > 0) {
+    bytes = fmt::format(", {} elements", std::llround(buffer * static_cast<double>(plan.count)));
+  }
+  print(fmt::format("buffer  {:.4g} of the vector beside it at most (rank {}){}; largest reduction has {} operands\n",
+                    buffer, report.buffer_rank, bytes, report.max_fan_in));
+  print(fmt::format("volume  {:.6g} vectors in all, {:.6g} per rank\n", volume,
+                    volume / static_cast<double>(plan.num_ranks)));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& program, Context& context) {
+  CLI::App& verb = *program.add_subcommand("verify", "Prove that a plan is correct, or show where it is not");
+  auto path = std::make_shared<std::string>();
+  verb.add_option("plan", *path, "A plan file, as written by gar plan")->required()->type_name("plan.json");
+  add_output_options(verb, context);
+  set_examples(verb,
+               {{"make a plan and prove it", "gar plan -t ss24 --count 1e8 -o plan.json && gar verify plan.json"}});
+  on_run(verb, context, [path, &context] { return verify_file(*path, context); });
+}
+
+}  // namespace gar::cli

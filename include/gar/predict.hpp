@@ -1,0 +1,78 @@
+// Which algorithm is fastest on a network, by how much, and where that choice changes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gar/algorithms.hpp"
+#include "gar/model.hpp"
+#include "gar/topology.hpp"
+
+namespace gar {
+
+/// What one algorithm costs.
+struct Prediction {
+  AlgorithmSpec spec;  ///< with factors: `hcps` has become its best factorisation
+  Terms terms;
+  std::int64_t num_considered = 1;  ///< factorisations that the best one was chosen from
+  std::int64_t num_priced = 1;      ///< of these, how many had to be priced (the others are bounded by it)
+  bool is_complete = true;          ///< false when there were too many factorisations to settle them all
+  [[nodiscard]] double seconds() const { return terms.total(); }
+  [[nodiscard]] std::string algorithm() const { return to_string(spec); }
+};
+
+/// Where a choice changes, going away from where it was asked.
+struct Flip {
+  double at = 0;          ///< floats, or ranks
+  std::string algorithm;  ///< what is best from there on
+};
+
+struct Flips {
+  std::optional<Flip> below;
+  std::optional<Flip> above;
+  double searched_from = 0;  ///< the range in which flips were looked for
+  double searched_to = 0;
+};
+
+/// Prices algorithms on one network; plans are built once and kept for other sizes.
+class Predictor {
+ public:
+  /// `hcps` without factors stands for all factorisations and uneven groupings. Throws InvalidArgument when factors do
+  /// not fit the number of servers.
+  Predictor(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms, const ModelOptions& options = {});
+  ~Predictor();
+  Predictor(Predictor&&) noexcept;
+  Predictor(const Predictor&) = delete;
+  Predictor& operator=(const Predictor&) = delete;
+  Predictor& operator=(Predictor&&) = delete;
+
+  /// One prediction per algorithm, best first; ties keep the order of the algorithms.
+  [[nodiscard]] std::vector<Prediction> at(double size_floats);
+  /// The name of the best algorithm, without its factors; cheaper than at().
+  [[nodiscard]] std::string best_kind(double size_floats);
+  /// The sizes at which another algorithm (or another factorisation) becomes best.
+  [[nodiscard]] Flips size_flips(double size_floats);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The plain algorithms, as `--algo all` means them: reduce-broadcast ring rhd cps hcps.
+std::vector<AlgorithmSpec> classic_algorithms();
+
+/// The same network with `servers` servers below each of its lowest switches, when these are all alike (every switch
+/// that has servers has one run of equal servers, and equally many); nothing otherwise.
+std::optional<Topology> with_servers_per_switch(const Topology& topology, std::int64_t servers);
+/// Servers below each lowest switch in that sense; 0 when they differ.
+std::int64_t servers_per_switch(const Topology& topology);
+
+/// The numbers of ranks (servers per lowest switch varied) at which another kind of algorithm becomes best; nothing
+/// when the lowest switches differ.
+std::optional<Flips> rank_flips(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms,
+                                double size_floats, const ModelOptions& options = {});
+
+}  // namespace gar

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Checks format and code: lint.sh; lint.sh --fix-format formats instead.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+mapfile -t files < <(find apps bench examples include src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h' | sort)
+if [[ ${1:-} == --fix-format ]]; then
+  clang-format -i "${files[@]}"
+  exit 0
+fi
+clang-format --dry-run -Werror "${files[@]}"
+
+# clang-tidy reads the compile commands of a build directory of its own, so that no build is needed.
+build=build/lint
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+  -DGAR_BUILD_TESTS=OFF -DGAR_BUILD_BENCH=OFF -DGAR_BUILD_EXAMPLES=OFF >/dev/null
+printf '%s\0' "${files[@]}" | grep -zE '^(src|apps)/.*\.cpp$' |
+  xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet --warnings-as-errors='*' \
+    --extra-arg=-Wno-unknown-warning-option 2> >(
+    grep -vE '^[0-9]+ warnings? generated|^Suppressed|^Use -header-filter' >&2
+  )
+echo "lint: ${#files[@]} files are clean"

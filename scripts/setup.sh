@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Installs what is missing: setup.sh [build] [lint] [fuzz]   (build when nothing is said)
+# Silent when nothing is missing. Uses apt-get, through sudo when not root.
+set -euo pipefail
+
+# package, and what proves that it is there: a command, or a file below an include or library directory
+packages_build="g++:c++ cmake:cmake ninja-build:ninja pkg-config:pkg-config
+  libcli11-dev:CLI/CLI.hpp libfmt-dev:fmt/format.h nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h"
+packages_lint="clang-format:clang-format clang-tidy:clang-tidy"
+packages_fuzz="clang:clang++ libclang-rt-dev:libclang_rt.fuzzer"
+
+present() {
+  local proof=$1 directory
+  case "$proof" in
+    */*)
+      for directory in /usr/include /usr/local/include ${CPATH//:/ }; do
+        [[ -e $directory/$proof ]] && return 0
+      done
+      return 1
+      ;;
+    libclang_rt.fuzzer) compgen -G '/usr/lib*/*/lib/clang/*/lib/*/libclang_rt.fuzzer*' >/dev/null ||
+      compgen -G '/usr/lib*/clang/*/lib/*/libclang_rt.fuzzer*' >/dev/null ;;
+    *) command -v "$proof" >/dev/null ;;
+  esac
+}
+
+CPATH=${CPATH:-}
+missing=()
+for group in "${@:-build}"; do
+  case "$group" in
+    build) list=$packages_build ;;
+    lint) list=$packages_lint ;;
+    fuzz) list=$packages_fuzz ;;
+    *)
+      echo "setup.sh: unknown group '$group'; accepted: build lint fuzz" >&2
+      exit 2
+      ;;
+  esac
+  for entry in $list; do
+    present "${entry#*:}" || missing+=("${entry%%:*}")
+  done
+done
+((${#missing[@]})) || exit 0
+
+by_hand() {
+  {
+    echo "setup.sh: $1"
+    echo "Please install, then run the command again:"
+    echo "  Debian, Ubuntu: apt-get install ${missing[*]}"
+    echo "  elsewhere: a C++20 compiler (GCC 12 or clang 14), CMake 3.25, Ninja, pkg-config, CLI11 2.1, {fmt} 9,"
+    echo "    nlohmann JSON 3.10 and GoogleTest 1.12; clang-format, clang-tidy and clang for 'make lint' and 'make fuzz'"
+  } >&2
+  exit 1
+}
+
+command -v apt-get >/dev/null || by_hand "missing: ${missing[*]}; and this is not a Debian system."
+as_root=()
+if [[ $(id -u) != 0 ]]; then
+  command -v sudo >/dev/null || by_hand "missing: ${missing[*]}; installing them needs root, and there is no sudo."
+  if sudo -n true 2>/dev/null; then
+    as_root=(sudo -n)
+  elif [[ -t 0 && -t 2 ]]; then
+    as_root=(sudo)
+  else
+    by_hand "missing: ${missing[*]}; installing them needs root, and sudo wants a password."
+  fi
+fi
+
+echo "setup.sh: installing ${missing[*]}" >&2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+run() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$@" >"$log" 2>&1
+}
+# An outdated list of packages is no reason to stop: the installation itself says whether it worked.
+run update || tail -n 5 "$log" >&2
+if ! run install -y --no-install-recommends "${missing[@]}"; then
+  tail -n 20 "$log" >&2
+  by_hand "apt-get could not install ${missing[*]} (its last lines are above)."
+fi

@@ -1,0 +1,94 @@
+// A topology file as it was written: the first half of reading one. References between its parts are still names.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace gar {
+
+inline constexpr std::string_view kTopologySchema = "gar.topology/1";
+
+enum Param : std::uint8_t { kAlpha, kBeta, kEpsilon, kIncastThreshold, kGamma, kDelta };
+inline constexpr std::size_t kNumParams = 6;
+inline constexpr std::array<const char*, kNumParams> kParamNames{"alpha", "beta", "epsilon", "incast_threshold",
+                                                                 "gamma", "delta"};
+
+/// Some of a node's parameters.
+struct ParamSet {
+  std::array<double, kNumParams> value{};
+  std::array<bool, kNumParams> has{};
+
+  void set(std::size_t param, double new_value) {
+    value[param] = new_value;
+    has[param] = true;
+  }
+  /// Takes over what `other` has.
+  void override_with(const ParamSet& other) {
+    for (std::size_t i = 0; i < kNumParams; ++i) {
+      if (other.has[i]) set(i, other.value[i]);
+    }
+  }
+  [[nodiscard]] bool empty() const { return has == std::array<bool, kNumParams>{}; }
+};
+
+enum class NodeKind : std::uint8_t { kUnsaid, kServer, kSwitch };
+
+/// A node of the file; indices refer to TopologyDocument::nodes, in the order of the file.
+struct NodeSpec {
+  std::string name;
+  std::string target;  ///< "ref" in a tree, "parent" in a flat list
+  std::vector<std::int32_t> classes;
+  std::vector<std::int32_t> children;
+  ParamSet params;
+  std::int64_t repeat = 1;
+  std::int32_t owner = -1;    ///< the node in whose "children" it stands
+  std::int32_t position = 0;  ///< its place in "children", "nodes" or the subtrees
+  NodeKind kind = NodeKind::kUnsaid;
+  bool has_name = false;
+  bool has_target = false;
+  bool has_children = false;
+  bool has_repeat = false;
+};
+
+struct ClassSpec {
+  std::string name;
+  ParamSet params;
+  bool is_defined = false;
+  std::string first_use;  ///< path of the first field that names it
+};
+
+/// An entry of "subtrees", or the tree itself: the nodes [begin, end).
+struct TreeSpec {
+  std::string name;
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
+};
+
+struct TopologyDocument {
+  std::string source;  ///< file name, for messages
+  std::string name;
+  std::vector<NodeSpec> nodes;
+  std::vector<ClassSpec> classes;
+  std::unordered_map<std::string, std::int32_t> class_ids;
+  std::vector<TreeSpec> subtrees;
+  std::unordered_map<std::string, std::int32_t> subtree_ids;
+  TreeSpec tree;
+  bool has_tree = false;
+  bool has_flat = false;  ///< "nodes" is there; all of `nodes` outside subtrees belong to it
+  std::int32_t flat_begin = 0;
+  std::int32_t flat_end = 0;
+
+  /// "tree.children[0]", "subtrees.rack", "nodes[3]".
+  [[nodiscard]] std::string path_of(std::int32_t node) const;
+  /// Throws ParseError "source: path: problem".
+  [[noreturn]] void fail(const std::string& path, const std::string& problem) const;
+};
+
+/// Reads the JSON and checks everything that can be seen in one place. Throws ParseError.
+TopologyDocument parse_topology_document(std::string_view text, const std::string& source);
+
+}  // namespace gar

@@ -1,0 +1,348 @@
+// Choosing among the classic algorithms.
+//
+// `hcps` stands for every ordered factorisation of N and, because N may be prime or awkward, for two- and three-level
+// groupings as even as possible. Most of them need not be priced: every server takes part in every exchange, so the
+// closed form on one switch with the best parameters of any server is a lower bound for what a factorisation costs on
+// the whole tree. Candidates are taken in the order of their bounds until the next bound is not below the best price.
+// Prices are kept, since they are linear in the size between changes of the critical path.
+//
+// For networks so large that pricing is slow and bounds are weak, the work is limited (kMaxPricedInstances); the
+// prediction then says that the search was not complete.
+#include "gar/predict.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace gar {
+
+namespace {
+
+constexpr std::int64_t kMaxPricedInstances = 20'000'000;  // stages * servers that may be priced for one `hcps`
+constexpr std::int64_t kMaxUnevenServers = 4096;
+constexpr std::int64_t kMaxUnevenThreeLevels = 256;
+constexpr std::int64_t kMaxUnevenThreeLevelsOnOneSwitch = 1024;  // where the bounds are tight
+constexpr double kLargestSize = 1e15;
+
+struct Candidate {
+  AlgorithmSpec spec;
+  std::optional<PricedPlan> priced;
+};
+
+/// The most favourable parameters that occur in a topology.
+OneSwitch best_case(const Topology& topology, const ModelOptions& options) {
+  const double inf = std::numeric_limits<double>::infinity();
+  OneSwitch p{inf, inf, inf, inf, inf, 0, options.degree};
+  double server_alpha = inf;
+  double switch_alpha = inf;
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    const Node& n = topology.node(id);
+    if (!n.is_server()) {
+      switch_alpha = std::min(switch_alpha, n.alpha);
+      continue;
+    }
+    server_alpha = std::min(server_alpha, n.alpha);
+    p.beta = std::min(p.beta, n.uplink.beta);
+    p.epsilon = std::min(p.epsilon, n.uplink.epsilon);
+    p.incast_threshold = std::max(p.incast_threshold, n.uplink.incast_threshold);
+    p.gamma = std::min(p.gamma, n.server.gamma);
+    p.delta = std::min(p.delta, n.server.delta);
+  }
+  p.alpha = 2 * server_alpha + switch_alpha;
+  if (options.kind == ModelKind::kAbc) p.epsilon = p.delta = 0;
+  return p;
+}
+
+/// Two levels: for every innermost size the fewest groups that have it; three levels: the same, nested.
+std::vector<AlgorithmSpec> uneven_candidates(std::int64_t n, bool with_three_levels) {
+  std::set<std::vector<std::int64_t>> found;
+  const auto add_two = [&](std::int64_t m, std::vector<std::int64_t> outer) {
+    std::int64_t previous = 0;
+    for (std::int64_t groups = 2; groups <= m / 2; ++groups) {
+      const std::int64_t size = (m + groups - 1) / groups;
+      if (size == previous) continue;
+      previous = size;
+      std::vector<std::int64_t> factors{size, groups};
+      factors.insert(factors.end(), outer.begin(), outer.end());
+      found.insert(factors);
+    }
+  };
+  add_two(n, {});
+  if (with_three_levels) {
+    std::int64_t previous = 0;
+    for (std::int64_t groups = 2; groups <= n / 4; ++groups) {
+      const std::int64_t size = (n + groups - 1) / groups;
+      if (size != previous) add_two(size, {groups});
+      previous = size;
+    }
+  }
+  std::vector<AlgorithmSpec> out;
+  for (const auto& factors : found) {
+    std::int64_t product = 1;
+    for (const std::int64_t f : factors) product *= f;
+    if (product != n) out.push_back({"hcps", factors, true});
+  }
+  return out;
+}
+
+double bound_of(const Candidate& c, double size_floats, const OneSwitch& p) {
+  if (!c.spec.uneven) return closed_hcps(c.spec.factors, size_floats, p).total();
+  std::vector<std::int64_t> smaller = c.spec.factors;  // a group may have one member less
+  smaller[0] = std::max<std::int64_t>(smaller[0] - 1, 1);
+  double volume = 1;
+  for (const std::int64_t f : c.spec.factors) volume *= static_cast<double>(f);
+  double kept = 1;
+  for (const std::int64_t f : smaller) kept *= static_cast<double>(f);
+  return closed_hcps(smaller, size_floats * kept / volume, p).total();
+}
+
+}  // namespace
+
+struct Predictor::Impl {
+  /// All candidates of one requested algorithm.
+  struct Family {
+    AlgorithmSpec asked;
+    std::vector<Candidate> candidates;
+  };
+
+  Topology topology;
+  ModelOptions options;
+  OneSwitch best;
+  std::vector<Family> families;
+
+  Impl(const Topology& t, const std::vector<AlgorithmSpec>& algorithms, const ModelOptions& o)
+      : topology(t), options(o), best(best_case(t, o)) {
+    const std::int64_t n = topology.num_servers();
+    for (const AlgorithmSpec& spec : algorithms) {
+      Family family{spec, {}};
+      if (spec.name == "hcps" && spec.factors.empty() && n > 1) {
+        for (auto& factors : ordered_factorisations(n)) {
+          if (factors.size() > 1 || n < 4) family.candidates.push_back({{"hcps", std::move(factors), false}, {}});
+        }
+        if (n <= kMaxUnevenServers) {
+          const bool one_switch = topology.height(topology.root()) == 1;
+          const bool three = n <= (one_switch ? kMaxUnevenThreeLevelsOnOneSwitch : kMaxUnevenThreeLevels);
+          for (AlgorithmSpec& u : uneven_candidates(n, three)) family.candidates.push_back({std::move(u), {}});
+        }
+        if (family.candidates.empty()) family.candidates.push_back({{"hcps", {n}, false}, {}});
+      } else if (spec.name == "hring" && spec.factors.empty() && n > 1) {
+        for (auto& factors : ordered_factorisations(n, 1000)) {
+          family.candidates.push_back({{"hring", std::move(factors), false}, {}});
+        }
+      } else {
+        family.candidates.push_back({spec, {}});
+      }
+      families.push_back(std::move(family));
+    }
+  }
+
+  const PricedPlan& price(Candidate& c) {
+    if (!c.priced) {
+      const bool trivial = topology.num_servers() == 1 && c.spec.factors.empty();
+      const Plan plan = build_plan(trivial ? AlgorithmSpec{"cps", {}, false} : c.spec, topology.num_servers());
+      c.priced.emplace(plan, topology, options);
+    }
+    return *c.priced;
+  }
+
+  // `enough`: any candidate below that will do.
+  Prediction predict(Family& family, double size_floats, double enough = -1) {
+    Prediction out;
+    if (family.candidates.size() == 1) {
+      Candidate& c = family.candidates.front();
+      out.spec = c.spec;
+      out.terms = price(c).cost(size_floats);
+      return out;
+    }
+    std::vector<std::pair<double, std::size_t>> order;
+    order.reserve(family.candidates.size());
+    for (std::size_t i = 0; i < family.candidates.size(); ++i) {
+      const bool has_bound = family.asked.name == "hcps";
+      order.emplace_back(has_bound ? bound_of(family.candidates[i], size_floats, best) : 0.0, i);
+    }
+    std::sort(order.begin(), order.end());
+    out.num_considered = static_cast<std::int64_t>(order.size());
+    out.num_priced = 0;
+    double least = std::numeric_limits<double>::infinity();
+    std::int64_t work = 0;
+    for (const auto& [bound, i] : order) {
+      if (bound >= least || least < enough || (enough >= 0 && bound >= enough)) break;
+      Candidate& c = family.candidates[i];
+      work += static_cast<std::int64_t>(c.spec.factors.size()) * topology.num_servers();
+      if (work > kMaxPricedInstances && out.num_priced > 0) {
+        out.is_complete = false;
+        break;
+      }
+      ++out.num_priced;
+      const Terms terms = price(c).cost(size_floats);
+      if (terms.total() < least) {
+        least = terms.total();
+        out.terms = terms;
+        out.spec = c.spec;
+      }
+    }
+    return out;
+  }
+
+  std::vector<Prediction> at(double size_floats) {
+    std::vector<Prediction> out;
+    out.reserve(families.size());
+    for (Family& f : families) out.push_back(predict(f, size_floats));
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Prediction& a, const Prediction& b) { return a.seconds() < b.seconds(); });
+    return out;
+  }
+
+  // The name of the best algorithm without its factors: a family of many candidates need not be settled once one of
+  // them beats all the others.
+  std::string best_kind(double size_floats) {
+    std::string kind;
+    double least = std::numeric_limits<double>::infinity();
+    for (Family& f : families) {
+      if (f.candidates.size() > 1) continue;
+      const double seconds = predict(f, size_floats).seconds();
+      if (seconds < least) {
+        least = seconds;
+        kind = f.asked.name;
+      }
+    }
+    for (Family& f : families) {
+      if (f.candidates.size() <= 1) continue;
+      const Prediction p = predict(f, size_floats, least);
+      if (p.num_priced == 0 || p.seconds() >= least) continue;
+      least = p.seconds();
+      kind = f.asked.name;
+    }
+    return kind;
+  }
+
+  std::string best_at(double size_floats) { return at(size_floats).front().algorithm(); }
+
+  // Every plan's cost is (almost) linear in the size, so a plan is best on one interval of sizes: doubling finds an end
+  // of it, bisection the place.
+  std::optional<Flip> flip(double size_floats, bool upwards) {
+    const std::string here = best_at(size_floats);
+    double inside = size_floats;
+    for (;;) {
+      const double next = upwards ? inside * 2 : inside / 2;
+      if (next < 1 || next > kLargestSize) return std::nullopt;
+      const std::string there = best_at(next);
+      if (there == here) {
+        inside = next;
+        continue;
+      }
+      double outside = next;
+      std::string beyond = there;
+      while (std::abs(outside - inside) > std::max(0.5, 1e-6 * inside)) {
+        const double middle = std::sqrt(inside * outside);
+        const std::string m = best_at(middle);
+        if (m == here) {
+          inside = middle;
+        } else {
+          outside = middle;
+          beyond = m;
+        }
+      }
+      return Flip{outside, beyond};
+    }
+  }
+};
+
+Predictor::Predictor(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms,
+                     const ModelOptions& options)
+    : impl_(std::make_unique<Impl>(topology, algorithms, options)) {}
+Predictor::~Predictor() = default;
+Predictor::Predictor(Predictor&&) noexcept = default;
+
+std::vector<Prediction> Predictor::at(double size_floats) { return impl_->at(size_floats); }
+
+std::string Predictor::best_kind(double size_floats) { return impl_->best_kind(size_floats); }
+
+Flips Predictor::size_flips(double size_floats) {
+  Flips out;
+  out.searched_from = 1;
+  out.searched_to = kLargestSize;
+  if (impl_->families.empty() || size_floats < 1) return out;
+  out.below = impl_->flip(size_floats, false);
+  out.above = impl_->flip(size_floats, true);
+  return out;
+}
+
+std::vector<AlgorithmSpec> classic_algorithms() {
+  std::vector<AlgorithmSpec> out;
+  for (const char* name : {"reduce-broadcast", "ring", "rhd", "cps", "hcps"}) out.push_back({name, {}, false});
+  return out;
+}
+
+std::int64_t servers_per_switch(const Topology& topology) {
+  std::int64_t per_switch = -1;
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    const Node& n = topology.node(id);
+    const bool has_servers = std::any_of(n.children.begin(), n.children.end(),
+                                         [&](const ChildRun& run) { return topology.node(run.node).is_server(); });
+    if (!has_servers) continue;
+    const bool one_run = n.children.size() == 1;
+    if (!one_run || (per_switch >= 0 && per_switch != n.children[0].count)) return 0;
+    per_switch = n.children[0].count;
+  }
+  return std::max<std::int64_t>(per_switch, 0);
+}
+
+std::optional<Topology> with_servers_per_switch(const Topology& topology, std::int64_t servers) {
+  if (servers_per_switch(topology) == 0 || servers < 1) return std::nullopt;
+  std::vector<Node> nodes;
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    nodes.push_back(topology.node(id));
+    std::vector<ChildRun>& children = nodes.back().children;
+    if (children.size() == 1 && topology.node(children[0].node).is_server()) children[0].count = servers;
+  }
+  return Topology(topology.name(), std::move(nodes), topology.root());
+}
+
+std::optional<Flips> rank_flips(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms,
+                                double size_floats, const ModelOptions& options) {
+  constexpr std::int64_t kMaxServersTried = 1 << 12;
+  const std::int64_t here = servers_per_switch(topology);
+  if (here == 0) return std::nullopt;
+  for (const AlgorithmSpec& a : algorithms) {
+    if (!a.factors.empty()) return std::nullopt;  // factors fit one number of ranks only
+  }
+  const std::int64_t switches = topology.num_servers() / here;
+  const auto best = [&](std::int64_t servers) {
+    return Predictor(*with_servers_per_switch(topology, servers), algorithms, options).best_kind(size_floats);
+  };
+  const std::string kind = best(here);
+  Flips out;
+  // Every number nearby, then wider and wider steps.
+  const auto search = [&](std::int64_t direction, double& limit) -> std::optional<Flip> {
+    std::int64_t inside = here;
+    std::int64_t step = 1;
+    for (int tried = 0;; ++tried) {
+      if (tried >= 16) step *= 2;
+      const std::int64_t next = inside + direction * step;
+      if (next < 1 || next * switches < 2 || next > 2 * here + 32 || next * switches > kMaxServersTried) break;
+      const std::string there = best(next);
+      if (there != kind) {
+        std::int64_t outside = next;
+        std::string beyond = there;
+        while (std::abs(outside - inside) > 1) {
+          const std::int64_t middle = (inside + outside) / 2;
+          const std::string m = best(middle);
+          (m == kind ? inside : outside) = middle;
+          if (m != kind) beyond = m;
+        }
+        limit = static_cast<double>(outside * switches);
+        return Flip{limit, beyond};
+      }
+      inside = next;
+    }
+    limit = static_cast<double>(inside * switches);
+    return std::nullopt;
+  };
+  out.below = search(-1, out.searched_from);
+  out.above = search(+1, out.searched_to);
+  return out;
+}
+
+}  // namespace gar

@@ -1,0 +1,23 @@
+#include "topology/names.hpp"
+
+#include <fmt/format.h>
+
+#include "gar/topology.hpp"
+
+namespace gar {
+
+std::string name_problem(std::string_view name) {
+  if (name.size() > kMaxNameBytes) {
+    return fmt::format("the name has {} bytes; at most {} are accepted", name.size(), kMaxNameBytes);
+  }
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '/') return fmt::format("the name '{}' contains '/', which separates names in a path", name);
+    if (byte < 0x20 || byte == 0x7f) {
+      return fmt::format("the name contains the control character 0x{:02x}; printable text is accepted", byte);
+    }
+  }
+  return {};
+}
+
+}  // namespace gar

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# The completion scripts load, and complete: completion_test.sh GAR SOURCE_DIR
+set -euo pipefail
+gar=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+touch plan.json 'my net.json'
+fail() {
+  echo "completion_test: $*"
+  exit 1
+}
+
+"$gar" completion bash >gar.bash
+bash -n gar.bash || fail "bash does not accept the script"
+# shellcheck disable=SC1091
+source gar.bash
+
+# check 'words so far' 'what must be offered'...; the last word is the one at the cursor
+check() {
+  read -ra COMP_WORDS <<<"$1"
+  [[ $1 == *' ' ]] && COMP_WORDS+=('')
+  COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+  COMPREPLY=()
+  _gar
+  local offered=" ${COMPREPLY[*]} " word
+  for word in "${@:2}"; do
+    [[ $offered == *" $word "* ]] || fail "'$1' offers '${COMPREPLY[*]}', not '$word'"
+  done
+}
+check 'gar comp' completion
+check 'gar completion ' bash zsh fish
+check 'gar completion z' zsh
+check 'gar --col' --color
+check 'gar --color al' always
+if "$gar" --help | grep -q '^  predict '; then
+  check 'gar pre' predict
+  check 'gar predict --top' --topology
+  check 'gar predict -t sym' sym384 sym512
+  check 'gar predict --topology my' 'my net.json'
+  check 'gar predict -t ss24 --algo cps,ri' cps,ring
+  check 'gar predict --dtype bf' bfloat16
+fi
+if "$gar" --help | grep -q '^  verify '; then
+  check 'gar verify pl' plan.json
+fi
+
+for shell in zsh fish; do
+  "$gar" completion $shell >"gar.$shell"
+  if command -v $shell >/dev/null; then
+    $shell -n "gar.$shell" || fail "$shell does not accept the script"
+  fi
+done

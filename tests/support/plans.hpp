@@ -1,0 +1,76 @@
+// The plans of every builder, for tests that hold for all of them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "gar/algorithms.hpp"
+#include "gar/plan.hpp"
+
+namespace gar::test {
+
+using Factors = std::vector<std::int64_t>;
+
+inline std::int64_t uniform(std::mt19937_64& random, std::int64_t low, std::int64_t high) {
+  return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
+}
+
+/// Random group sizes that add up to n: at least two groups when n allows it.
+inline Factors random_groups(std::mt19937_64& random, std::int64_t n) {
+  Factors groups;
+  for (std::int64_t left = n; left > 0;) {
+    const std::int64_t most = groups.empty() && left > 1 ? left - 1 : left;
+    groups.push_back(uniform(random, 1, most));
+    left -= groups.back();
+  }
+  return groups;
+}
+
+/// Factors that uneven_hcps accepts for n ranks: inner groups of at least two ranks, two or three levels.
+inline std::vector<Factors> uneven_factors(std::int64_t n) {
+  const auto groups_of = [](std::int64_t ranks, std::int64_t groups) { return (ranks + groups - 1) / groups; };
+  std::vector<Factors> out;
+  for (std::int64_t outer = 2; outer <= n; ++outer) {
+    const std::int64_t inside = groups_of(n, outer);
+    if (inside < 2) break;
+    out.push_back({inside, outer});
+    for (std::int64_t middle = 2; middle <= inside; ++middle) {
+      const std::int64_t innermost = groups_of(inside, middle);
+      if (innermost < 2) break;
+      out.push_back({innermost, middle, outer});
+    }
+  }
+  return out;
+}
+
+/// At most `most` of the factors, drawn at random.
+inline std::vector<Factors> some_of(std::mt19937_64& random, std::vector<Factors> all, std::size_t most) {
+  if (all.size() <= most) return all;
+  std::shuffle(all.begin(), all.end(), random);
+  all.resize(most);
+  return all;
+}
+
+/// Plans that consist of one sub-plan of digit stages: ring, cps, and some hcps and hierarchical rings.
+inline std::vector<Plan> flat_digit_plans(std::mt19937_64& random, std::int64_t n, std::size_t most_per_kind) {
+  std::vector<Plan> plans{ring(n), cps(n)};
+  for (const Factors& f : some_of(random, ordered_factorisations(n), most_per_kind)) {
+    plans.push_back(hcps(n, f));
+    plans.push_back(hierarchical_ring(n, f));
+  }
+  return plans;
+}
+
+/// Plans of every builder, at most `most_per_kind` of each kind that takes factors or groups.
+inline std::vector<Plan> plans_of_all_builders(std::mt19937_64& random, std::int64_t n, std::size_t most_per_kind) {
+  std::vector<Plan> plans = flat_digit_plans(random, n, most_per_kind);
+  plans.push_back(reduce_broadcast(n));
+  plans.push_back(rhd(n));
+  for (const Factors& f : some_of(random, uneven_factors(n), most_per_kind)) plans.push_back(uneven_hcps(n, f));
+  for (std::size_t i = 0; i < most_per_kind; ++i) plans.push_back(acps(random_groups(random, n)));
+  return plans;
+}
+
+}  // namespace gar::test
