@@ -60,10 +60,11 @@ fuzz: ## libFuzzer on every reader, FUZZ_SECONDS=600 each
 	@$(call BUILD,fuzz)
 	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
-golden: build ## rewrite the expected output of the golden tests; look at the difference before you commit it
+golden: build ## rewrite the expected output in the golden tests and documents; look at the difference before you commit it
 	@for transcript in tests/golden/*.transcript; do \
 	  tests/golden/run_transcript.sh --update build/$(PRESET)/bin/gar $$transcript || exit 1; \
 	done
+	@tests/golden/docs_test.sh --update build/$(PRESET)/bin/gar .
 
 install: setup ## build and install below PREFIX=/usr/local (DESTDIR is honoured)
 	@$(call CONFIGURE,release)

@@ -132,9 +132,10 @@ void print_explanation(const Result& r) {
 }
 
 void print_result(const Result& r, const PlanArgs& args, bool color) {
-  print(fmt::format("{} on {} ({} servers), {} x {} ({}), {}\n", paint(r.plan.algorithm, Paint::kGreen, color),
-                    r.topology.name(), r.topology.num_servers(), format_count(r.size.count), r.size.dtype.name,
-                    format_bytes(static_cast<double>(r.size.bytes)), args.collective));
+  print(fmt::format("{} on {} ({} server{}), {} x {} ({}), {}\n", paint(r.plan.algorithm, Paint::kGreen, color),
+                    r.topology.name(), r.topology.num_servers(), r.topology.num_servers() == 1 ? "" : "s",
+                    format_count(r.size.count), r.size.dtype.name, format_bytes(static_cast<double>(r.size.bytes)),
+                    args.collective));
   print(fmt::format("predicted {} by {}", paint(format_seconds(r.terms.total()), Paint::kBold, color),
                     model_name(r.options)));
   if (r.bound.seconds() > 0 && r.plan.collective == Collective::kAllReduce) {

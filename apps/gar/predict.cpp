@@ -112,7 +112,7 @@ std::string flip_words(const Flips& flips, const std::string& unit, double scale
   const auto number = [&](double x) { return fmt::format("{:.4g}", x * scale); };
   std::string out;
   if (flips.below) {
-    out += fmt::format("{} below {} {}", flips.below->algorithm, number(flips.below->at), unit);
+    out += fmt::format("{} up to {} {}", flips.below->algorithm, number(flips.below->at), unit);
   }
   if (flips.above) {
     out +=
@@ -127,9 +127,9 @@ std::string flip_words(const Flips& flips, const std::string& unit, double scale
 
 void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const Answer& a,
                   bool color) {
-  print(fmt::format("{}: {} servers, {} x {} ({}), {}\n\n", topology.name(), topology.num_servers(),
-                    format_count(size.count), size.dtype.name, format_bytes(static_cast<double>(size.bytes)),
-                    model_name(options)));
+  print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n\n", topology.name(), topology.num_servers(),
+                    topology.num_servers() == 1 ? "" : "s", format_count(size.count), size.dtype.name,
+                    format_bytes(static_cast<double>(size.bytes)), model_name(options)));
   const double best = a.results.front().seconds();
   Table table({{"algorithm"},
                {"time", true},
@@ -154,7 +154,7 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
   print("\n");
   if (a.results.size() > 1 && best > 0) {
     const Prediction& other = a.results[1];
-    print(fmt::format("best        {}; {} longer for {}: {}\n", paint(winner.algorithm(), Paint::kGreen, color),
+    print(fmt::format("best        {0}; {2} takes {1} longer: {3}\n", paint(winner.algorithm(), Paint::kGreen, color),
                       format_percent(other.seconds() / best - 1), other.algorithm(), why(winner, other)));
   }
   for (const Prediction& p : a.results) {
@@ -169,12 +169,15 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
         "calculation {}\n",
         format_seconds(a.bound.seconds()), best / a.bound.seconds(), format_seconds(a.bound.sequential_seconds())));
   }
-  if (a.results.size() > 1) {
+  if (topology.num_servers() == 1) {
+    print("one server has nothing to exchange\n");
+  } else if (a.results.size() > 1) {
     const double scale = 4.0 / static_cast<double>(size.dtype.size_bytes);
     print(fmt::format("by size     {}\n", flip_words(a.size_flips, "elements", scale, winner.algorithm())));
-    print(fmt::format("by ranks    {}\n", a.rank_flips
-                                              ? flip_words(*a.rank_flips, "servers", 1, winner.spec.name)
-                                              : "not varied: the lowest switches differ, or factors were given"));
+    const bool varied = a.rank_flips && a.rank_flips->searched_from < a.rank_flips->searched_to;
+    print(fmt::format("by ranks    {}\n",
+                      varied ? flip_words(*a.rank_flips, "servers", 1, winner.spec.name)
+                             : "not varied: too many servers, lowest switches that differ, or given factors"));
   }
 }
 

@@ -46,8 +46,9 @@ int verify_file(const std::string& path, const Context& context) {
     return report.ok ? kExitOk : kExitCheckFailed;
   }
   const bool color = use_color(context.color, stdout);
-  print(fmt::format("{}: {} ({}) on {} ranks, {} steps, {} messages\n", path, plan.algorithm,
-                    collective_name(plan.collective), plan.num_ranks, report.num_steps, report.num_messages));
+  print(fmt::format("{}: {} ({}) on {} rank{}, {} steps, {} messages\n", path, plan.algorithm,
+                    collective_name(plan.collective), plan.num_ranks, plan.num_ranks == 1 ? "" : "s", report.num_steps,
+                    report.num_messages));
   if (!report.ok) {
     print(fmt::format("{}  {}\n", paint("WRONG", Paint::kRed, color), report.problem));
     return kExitCheckFailed;

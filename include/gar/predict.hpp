@@ -61,7 +61,7 @@ class Predictor {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The plain algorithms, as `--algo all` means them: reduce-broadcast ring rhd cps hcps.
+/// The plain algorithms, as `--algo all` means them: cps hcps ring rhd reduce-broadcast.
 std::vector<AlgorithmSpec> classic_algorithms();
 
 /// The same network with `servers` servers below each of its lowest switches, when these are all alike (every switch

@@ -23,6 +23,9 @@ namespace {
 
 // A level of the tree takes an object and a list.
 constexpr std::size_t kMaxNesting = 2 * static_cast<std::size_t>(kMaxDepth) + 8;
+// Bounds the memory that a file can ask for. Repeated nodes count once.
+constexpr std::size_t kMaxNodes = 2'000'000;
+constexpr std::int32_t kMaxClassesOfNode = 16;
 
 // Where the reader stands: an object or a list.
 enum class Scope : std::uint8_t {
@@ -82,6 +85,7 @@ class Reader {
   std::int32_t add_node(std::int32_t owner, std::int32_t position);
   std::int32_t class_id(const std::string& name);
   void use_class(const std::string& name);
+  void check_node();
   Field current() const { return frames_.empty() ? Field::kNone : frames_.back().field; }
   NodeSpec& node() { return document_.nodes[static_cast<std::size_t>(frames_.back().id)]; }
 
@@ -157,6 +161,9 @@ void Reader::use_class(const std::string& name) {
 bool Reader::string(string_t& value) {
   const std::string shown = "\"" + printable(value) + "\"";
   if (!frames_.empty() && frames_.back().scope == Scope::kClassList) {
+    if (frames_.back().num_items >= kMaxClassesOfNode) {
+      fail(fmt::format("a node has at most {} classes", kMaxClassesOfNode));
+    }
     use_class(value);
     ++frames_.back().num_items;
     return true;
@@ -205,6 +212,9 @@ void Reader::push(Scope scope, std::int32_t id) {
 }
 
 std::int32_t Reader::add_node(std::int32_t owner, std::int32_t position) {
+  if (document_.nodes.size() >= kMaxNodes) {
+    fail(fmt::format("the file has more than {} nodes; use \"repeat\" for equal ones", kMaxNodes));
+  }
   const auto id = static_cast<std::int32_t>(document_.nodes.size());
   NodeSpec spec;
   spec.owner = owner;
@@ -325,7 +335,25 @@ bool Reader::end_array() {
   return true;
 }
 
+// What must be in the node itself, so that a long list of empty nodes ends with the first.
+void Reader::check_node() {
+  Frame& frame = frames_.back();
+  const NodeSpec& spec = node();
+  const bool is_flat = frame.scope == Scope::kFlatNode;
+  const bool is_subtree = !is_flat && spec.owner < 0 && spec.position >= 0;
+  const bool may_inherit = is_subtree || !spec.classes.empty() || (!is_flat && spec.has_target);
+  if (is_flat && !spec.has_name) {
+    frame.key = "name";
+    fail("missing; in a flat list every node needs its own name");
+  }
+  if (!may_inherit && !spec.params.has[kAlpha]) {
+    frame.key = "alpha";
+    fail(missing_param("every node needs its latency in seconds"));
+  }
+}
+
 bool Reader::end_object() {
+  if (frames_.back().scope == Scope::kTreeNode || frames_.back().scope == Scope::kFlatNode) check_node();
   frames_.pop_back();
   if (frames_.empty()) return true;
   Frame& frame = frames_.back();
@@ -377,6 +405,10 @@ TopologyDocument Reader::finish() {
 }
 
 }  // namespace
+
+std::string missing_param(const char* why) {
+  return fmt::format("missing; {} (a finite number of at least 0, here or in a class)", why);
+}
 
 std::string TopologyDocument::path_of(std::int32_t node) const {
   std::string path;

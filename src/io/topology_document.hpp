@@ -88,6 +88,9 @@ struct TopologyDocument {
   [[noreturn]] void fail(const std::string& path, const std::string& problem) const;
 };
 
+/// What to say about a parameter that is not there.
+std::string missing_param(const char* why);
+
 /// Reads the JSON and checks everything that can be seen in one place. Throws ParseError.
 TopologyDocument parse_topology_document(std::string_view text, const std::string& source);
 

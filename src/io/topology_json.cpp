@@ -24,7 +24,8 @@
 namespace gar {
 namespace {
 
-constexpr std::int64_t kMaxFileBytes = 256 << 20;
+// Read within a second; a flat list of a million servers fits.
+constexpr std::int64_t kMaxFileBytes = 64 << 20;
 // References that change parameters copy a list of children; this bounds what a short file can ask for.
 constexpr std::size_t kMaxCopiedRuns = 10'000'000;
 
@@ -101,9 +102,7 @@ NodeId Resolver::emit(std::int32_t id, Resolved resolved, bool is_root) {
   const bool is_server = resolved.children.empty();
   const ParamSet& params = resolved.params;
   const auto need = [&](Param param, const char* why) {
-    if (!params.has[param]) {
-      fail(id, kParamNames[param], fmt::format("missing; {} (a finite number of at least 0, here or in a class)", why));
-    }
+    if (!params.has[param]) fail(id, kParamNames[param], missing_param(why));
     return params.value[param];
   };
   Node node;
@@ -260,7 +259,6 @@ NodeId Resolver::resolve_flat() {
   by_name.reserve(document_.nodes.size());
   for (std::int32_t id = 0; id < size; ++id) {
     const NodeSpec& node = spec(id);
-    if (!node.has_name) fail(id, "name", "missing; in a flat list every node needs its own name");
     const auto [first, is_new] = by_name.try_emplace(node.name, id);
     if (is_new) continue;
     const NodeSpec& other = spec(first->second);

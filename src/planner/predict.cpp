@@ -271,7 +271,7 @@ Flips Predictor::size_flips(double size_floats) {
 
 std::vector<AlgorithmSpec> classic_algorithms() {
   std::vector<AlgorithmSpec> out;
-  for (const char* name : {"reduce-broadcast", "ring", "rhd", "cps", "hcps"}) out.push_back({name, {}, false});
+  for (const char* name : {"cps", "hcps", "ring", "rhd", "reduce-broadcast"}) out.push_back({name, {}, false});
   return out;
 }
 

@@ -58,8 +58,8 @@ TEST(ModelProperty, ProgramsAgreeWithTheDefinition) {
       EXPECT_TRUE(test::sums_close(cost_of_programs(plan, topology, size, options), naive.cost(plan, size)));
     }
     const ModelOptions abc{ModelKind::kAbc, options.degree};
-    EXPECT_TRUE(test::sums_close(cost_of_programs(plan, topology, 1e8, abc),
-                                 test::NaiveModel(topology, abc).cost(plan, 1e8)));
+    EXPECT_TRUE(
+        test::sums_close(cost_of_programs(plan, topology, 1e8, abc), test::NaiveModel(topology, abc).cost(plan, 1e8)));
   });
 }
 

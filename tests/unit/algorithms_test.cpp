@@ -57,10 +57,13 @@ TEST(ParseAlgorithm, Factors) {
 }
 
 TEST(ParseAlgorithm, Errors) {
-  for (const char* text :
-       {"", "tree", "RING", "cps ", ":", "cps:3", "ring:", "rhd:2x2", "hcps:", "hcps:8x", "hcps:x3", "hcps:0x3",
-        "hcps:8xx3", "hcps:-2x3", "hcps:8+3", "hcps:8.5x2", "hcps:~", "hcps:~~2x2", "hcps:8x3 ", "hring:~2x3",
-        "acps:4x3", "acps:+", "hcps:100000001", "hcps:99999999999999999999999999", "hcps:8x\n3"}) {
+  for (const char* text : {"",          "tree",       "RING",           "cps ",
+                           ":",         "cps:3",      "ring:",          "rhd:2x2",
+                           "hcps:",     "hcps:8x",    "hcps:x3",        "hcps:0x3",
+                           "hcps:8xx3", "hcps:-2x3",  "hcps:8+3",       "hcps:8.5x2",
+                           "hcps:~",    "hcps:~~2x2", "hcps:8x3 ",      "hring:~2x3",
+                           "acps:4x3",  "acps:+",     "hcps:100000001", "hcps:99999999999999999999999999",
+                           "hcps:8x\n3"}) {
     const std::string message = message_of<InvalidArgument>([&] { return parse_algorithm(text); });
     SCOPED_TRACE(text);
     expect_contains(message, "accepted are reduce-broadcast, ring, rhd, cps, hcps, hcps:8x3 (factors)");
@@ -70,8 +73,8 @@ TEST(ParseAlgorithm, Errors) {
 }
 
 TEST(BuildPlan, NamesItself) {
-  for (const char* text : {"reduce-broadcast", "ring", "rhd", "cps", "hcps:4x3", "hcps:~4x3", "hcps:3x2x2",
-                           "hring:6x2", "acps:7+5", "acps:4+4+4"}) {
+  for (const char* text : {"reduce-broadcast", "ring", "rhd", "cps", "hcps:4x3", "hcps:~4x3", "hcps:3x2x2", "hring:6x2",
+                           "acps:7+5", "acps:4+4+4"}) {
     const Plan plan = build_plan(parse_algorithm(text), 12);
     EXPECT_EQ(plan.algorithm, text);
     EXPECT_EQ(plan.num_ranks, 12);
@@ -93,7 +96,8 @@ TEST(BuildPlan, Errors) {
   expect_contains(message("hring:4x5", 24), "factors 4x5 do not multiply to 24");
   expect_contains(message("hcps:100000000x100000000x100000000", 64), "do not multiply to 64");
   expect_contains(message("acps:4+3", 24), "acps:4+3: the group sizes add up to 7, not to 24 servers");
-  expect_contains(message("hcps:~4x5", 24), "innermost groups of 24 servers have up to 5, so the first factor must be 5");
+  expect_contains(message("hcps:~4x5", 24),
+                  "innermost groups of 24 servers have up to 5, so the first factor must be 5");
   expect_contains(message("hcps:~2x99", 24), "factor 99 does not fit 24 servers; accepted are 2 to 24");
   expect_contains(message("hcps:~24x1", 24), "factor 1 does not fit 24 servers");
   expect_contains(message("cps", 0), "0 ranks; accepted are 1 to 100000000");
@@ -116,13 +120,14 @@ TEST(BuildPlan, OneRankHasNothingToDo) {
   }
 }
 
-// Ordered factorisations: 1, 1, 2, 1, 3, 1, 4, 2, 3, 1, 8, ... for n = 2, 3, ...; 2^(k-1) for the k-th power of a prime.
+// Ordered factorisations: 1, 1, 2, 1, 3, 1, 4, 2, 3, 1, 8, ... for n = 2, 3, ...; 2^(k-1) for the k-th power of a
+// prime.
 TEST(OrderedFactorisations, Counts) {
-  const std::map<std::int64_t, std::size_t> known{{1, 0},  {2, 1},  {4, 2},   {6, 3},   {8, 4},    {12, 8},
+  const std::map<std::int64_t, std::size_t> known{{1, 0},   {2, 1},   {4, 2},   {6, 3},   {8, 4},  {12, 8},
                                                   {24, 20}, {36, 26}, {48, 48}, {64, 32}, {97, 1}, {1024, 512}};
   for (const auto& [n, count] : known) EXPECT_EQ(ordered_factorisations(n).size(), count) << n;
-  EXPECT_EQ(ordered_factorisations(12), (std::vector<Factors>{{12}, {6, 2}, {4, 3}, {3, 4}, {3, 2, 2}, {2, 6},
-                                                              {2, 3, 2}, {2, 2, 3}}));
+  EXPECT_EQ(ordered_factorisations(12),
+            (std::vector<Factors>{{12}, {6, 2}, {4, 3}, {3, 4}, {3, 2, 2}, {2, 6}, {2, 3, 2}, {2, 2, 3}}));
   EXPECT_EQ(ordered_factorisations(1024, 10).size(), 10U);
 }
 
@@ -163,7 +168,8 @@ TEST(Builders, UnevenHcpsGroups) {
   EXPECT_EQ(uneven_hcps(12, {4, 3}).subplans.back().stages, (std::vector<Stage>{{StageKind::kDirect, 4, 3, {}}}));
 }
 
-// Every rank's new interval is cut out of the one it holds, all of them are equally large, together they are the vector.
+// Every rank's new interval is cut out of the one it holds, all of them are equally large, together they are the
+// vector.
 TEST(AcpsTarget, EqualSharesInsideTheHoldings) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     std::mt19937_64 random(seed);

@@ -46,8 +46,8 @@ TEST(LowerBound, SlowUplinks) {
 //   c = gamma + delta (N+1)/(N-1): 1/8 + 2/16 = 1/4 and 1/2 + 2/4 = 1; (N-1) S / (4 + 4 + 1)
 //   longest path: slow (8), root (1), fast (1); it is alone, so not slow twice
 TEST(LowerBound, UnequalServers) {
-  const Topology unequal("unequal", {kServer, {"slow", 8, {1, 0, 9}, {0.5, 0.25}, {}}, {"root", 1, {}, {}, {{0, 2}, {1, 1}}}},
-                         2);
+  const Topology unequal("unequal",
+                         {kServer, {"slow", 8, {1, 0, 9}, {0.5, 0.25}, {}}, {"root", 1, {}, {}, {{0, 2}, {1, 1}}}}, 2);
   const LowerBound bound = lower_bound(unequal, 64);
   EXPECT_EQ(bound.alpha, 10);
   EXPECT_DOUBLE_EQ(bound.bandwidth, 64);

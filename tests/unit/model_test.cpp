@@ -29,10 +29,7 @@ Topology star(std::int64_t n) { return Topology("star", {kServer, {"root", 1, {}
 //   server0                          as above
 Topology two_racks(std::int64_t servers_each) {
   return Topology("two racks",
-                  {kServer,
-                   {"rack", 2, {0.5, 0.0625, 1}, {}, {{0, servers_each}}},
-                   {"root", 4, {}, {}, {{1, 2}}}},
-                  2);
+                  {kServer, {"rack", 2, {0.5, 0.0625, 1}, {}, {{0, servers_each}}}, {"root", 4, {}, {}, {{1, 2}}}}, 2);
 }
 
 // CPS on 3: pieces of 16. Link: 2*16/4, w = 2 senders. gamma 2*16/8, delta 4*16/16.
