@@ -48,9 +48,12 @@ std::vector<std::string> words_in_braces(const std::string& type_name) {
   return words;
 }
 
+/// Whether a type or an argument of that name stands for a file: F, FILE, plan.json.
+bool is_file_name(const std::string& name) { return name == "F" || name == "FILE" || name.ends_with(".json"); }
+
 Values values_of(const CLI::Option& option) {
   Values values;
-  if (option.check_lname("topology")) {
+  if (option.check_lname("topology") || option.get_name(true) == "T") {
     values.words = builtin_topology_names();
     values.words.insert(values.words.end(), generator_prefixes().begin(), generator_prefixes().end());
     values.has_files = true;
@@ -62,7 +65,7 @@ Values values_of(const CLI::Option& option) {
   } else {
     const std::string type_name = option.get_type_name();
     values.words = words_in_braces(type_name);
-    values.has_files = type_name.find("FILE") != std::string::npos;
+    values.has_files = is_file_name(type_name) || is_file_name(option.get_name(true));
   }
   return values;
 }
@@ -145,7 +148,7 @@ std::string value_cases(const std::vector<Verb>& verbs, std::string_view indent)
       for (const std::string& name : flag.names) patterns.push_back(shell_quoted(verb.path + "|" + name));
       out += fmt::format("{}{}) values={} list={} files={} ;;\n", indent, fmt::join(patterns, "|"),
                          shell_quoted(joined(flag.values.words)), flag.values.is_list ? "1" : "''",
-                         flag.values.has_files || flag.values.words.empty() ? "1" : "''");
+                         flag.values.has_files ? "1" : "''");
     }
   }
   return out;
@@ -194,11 +197,11 @@ _gar() {{
     [[ $word == "$cur"* ]] && COMPREPLY+=("$prefix$word")
   done
   if [[ ${{#COMPREPLY[@]}} -eq 1 && ${{COMPREPLY[0]}} == *: ]]; then
-    compopt -o nospace 2>/dev/null
+    compopt -o nospace 2>/dev/null || :
   fi
   if [[ -n $files && -n $cur || -n $files && ${{#COMPREPLY[@]}} -eq 0 ]]; then
     while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$cur")
-    compopt -o filenames 2>/dev/null
+    compopt -o filenames 2>/dev/null || :
   fi
   return 0
 }}
@@ -252,7 +255,7 @@ std::string fish_flag(const Verb& verb, const Flag& flag) {
     line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   }
   if (flag.has_value) {
-    line += flag.values.has_files || flag.values.words.empty() ? " -r -F" : " -x";
+    line += flag.values.has_files ? " -r -F" : " -x";
     if (flag.values.is_list) {
       line += fmt::format(
           " -a {}", fish_quoted("(__fish_complete_list , 'string split \" \" \"" + joined(flag.values.words) + "\"')"));

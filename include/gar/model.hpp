@@ -40,6 +40,13 @@ enum class IncastDegree { kSenders, kParticipants };
 struct ModelOptions {
   ModelKind kind = ModelKind::kGenModel;
   IncastDegree degree = IncastDegree::kSenders;
+  bool overlap = false;  ///< also find out what keeps each link and server busy, as plans with several chunks need
+};
+
+/// What is busiest over the whole plan.
+struct Resource {
+  std::string name;  ///< "downlink of rack3", "calculation of rack0/server2"
+  Terms slope;       ///< seconds per float of the vector
 };
 
 /// One priced stage. Everything per float of the whole vector except alpha.
@@ -63,10 +70,19 @@ class PricedPlan {
   /// Throws PlanError when the plan has another number of ranks than the topology has servers.
   PricedPlan(const Plan& plan, const Topology& topology, const ModelOptions& options = {});
 
-  /// Seconds per term along the critical path for a vector of `size_floats` floats of 4 bytes.
+  /// Seconds per term for a vector of `size_floats` floats of 4 bytes, in the plan's number of chunks.
   [[nodiscard]] Terms cost(double size_floats) const;
-  /// The stages on the critical path, in order.
+  /// The same in another number of chunks: the first chunk's way through all stages, and for every other chunk one turn
+  /// of the busiest resource or, if that takes longer, of the slowest step. Needs ModelOptions::overlap for chunks > 1.
+  [[nodiscard]] Terms pipelined_cost(double size_floats, std::int64_t chunks) const;
+  /// The number of chunks, at most `limit`, with the least pipelined cost (found by doubling and halving).
+  [[nodiscard]] std::int64_t best_chunks(double size_floats, std::int64_t limit) const;
+  /// The busiest link direction or server; empty without ModelOptions::overlap.
+  [[nodiscard]] const Resource& busiest() const { return busiest_; }
+  /// The stages on the critical path of one chunk as large as the whole vector, in order.
   [[nodiscard]] std::vector<StageCost> critical_stages(double size_floats) const;
+  /// The stages of the top sub-plan alone, without what lies below it.
+  [[nodiscard]] Terms own_cost(double size_floats) const;
   /// Most senders beyond the incast threshold on any link in any stage.
   [[nodiscard]] double max_incast_excess() const { return max_excess_; }
 
@@ -82,7 +98,10 @@ class PricedPlan {
     std::int32_t child = -1;
   };
   [[nodiscard]] std::vector<Critical> critical(double size_floats, bool gather) const;
+  [[nodiscard]] Terms sequential_cost(double size_floats) const;
   std::vector<Unit> units_;  // children before parents; the last one is the root
+  Resource busiest_;
+  std::int64_t num_chunks_ = 1;
   double max_excess_ = 0;
   bool has_scatter_ = true;
   bool has_gather_ = true;

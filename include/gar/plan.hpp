@@ -109,6 +109,7 @@ struct Plan {
   Collective collective = Collective::kAllReduce;
   std::int64_t num_ranks = 1;
   std::int64_t num_units = 1;
+  std::int64_t num_chunks = 1;    ///< the vector is cut into so many parts, which follow each other through the stages
   std::int64_t count = 0;         ///< elements that it was made for; 0 when not said
   std::vector<SubPlan> subplans;  ///< children before parents
   SubPlanId root = kLeaf;

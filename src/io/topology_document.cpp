@@ -364,11 +364,16 @@ bool Reader::end_object() {
   return true;
 }
 
-bool Reader::parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::json::exception& error) {
+bool Reader::parse_error(std::size_t position, const std::string& token, const nlohmann::json::exception& error) {
   const std::string_view before = text_.substr(0, std::min(position, text_.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t line_begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
   const std::size_t column = std::max<std::size_t>(before.size() - line_begin, 1);
+  constexpr int kNumberOverflow = 406;  // the library's code
+  if (error.id == kNumberOverflow) {
+    throw ParseError(fmt::format("{}: line {}, column {}: the number {} is too large; finite numbers are accepted",
+                                 document_.source, line, column, printable(token)));
+  }
   // The library's text starts with its own code and, for syntax errors, with its own position.
   std::string_view what = error.what();
   for (const std::string_view prefix : {"] ", ": "}) {

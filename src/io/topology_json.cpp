@@ -361,6 +361,7 @@ Topology load_topology(const std::string& spec_or_path) {
   try {
     return topology_from_spec(spec_or_path);
   } catch (const InvalidArgument& error) {
+    if (spec_or_path.find(':') != std::string::npos) throw;  // nobody takes a generator for a file
     throw InvalidArgument(
         fmt::format("{}, or the path of a topology file (there is no file of that name)", error.what()));
   }

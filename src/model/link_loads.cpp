@@ -44,17 +44,48 @@ double path_latency(const PricingTree& t, const Topology& topology, std::int32_t
   return at(from) + at(to) - 2 * at(top) + topology.node(t.tree.node[static_cast<std::size_t>(top)]).alpha;
 }
 
+namespace {
+
+double excess_of(const LinkParams& link, std::int64_t num_senders, const ModelOptions& options) {
+  const auto w = static_cast<double>(num_senders + (options.degree == IncastDegree::kParticipants ? 1 : 0));
+  return std::max(w - link.incast_threshold, 0.0);
+}
+
+}  // namespace
+
+LinkCost cost_of_load(const LinkParams& link, double load, std::int64_t num_senders, const ModelOptions& options) {
+  if (num_senders == 0) return {};
+  const double e = options.kind == ModelKind::kAbc ? 0 : load * excess_of(link, num_senders, options) * link.epsilon;
+  return {load * link.beta, e};
+}
+
+void Busy::resize(std::size_t instances, std::size_t ranks) {
+  up.resize(instances);
+  down.resize(instances);
+  calculation.resize(ranks);
+}
+
+void Busy::add(const Busy& other, std::size_t first_instance, std::size_t first_rank) {
+  for (std::size_t i = 0; i < other.up.size(); ++i) {
+    up[first_instance + i].beta += other.up[i].beta;
+    up[first_instance + i].epsilon += other.up[i].epsilon;
+    down[first_instance + i].beta += other.down[i].beta;
+    down[first_instance + i].epsilon += other.down[i].epsilon;
+  }
+  for (std::size_t r = 0; r < other.calculation.size(); ++r) {
+    calculation[first_rank + r].gamma += other.calculation[r].gamma;
+    calculation[first_rank + r].delta += other.calculation[r].delta;
+  }
+}
+
 void Bottleneck::offer(const LinkParams& link, std::int32_t where, bool down, double load, std::int64_t num_senders,
                        const ModelOptions& options) {
   if (num_senders == 0) return;
-  const auto w = static_cast<double>(num_senders + (options.degree == IncastDegree::kParticipants ? 1 : 0));
-  const double excess = std::max(w - link.incast_threshold, 0.0);
-  max_excess = std::max(max_excess, excess);
-  const double b = load * link.beta;
-  const double e = options.kind == ModelKind::kAbc ? 0 : load * excess * link.epsilon;
-  if (instance >= 0 && b + e <= beta + epsilon) return;
-  beta = b;
-  epsilon = e;
+  max_excess = std::max(max_excess, excess_of(link, num_senders, options));
+  const LinkCost cost = cost_of_load(link, load, num_senders, options);
+  if (instance >= 0 && cost.beta + cost.epsilon <= beta + epsilon) return;
+  beta = cost.beta;
+  epsilon = cost.epsilon;
   instance = where;
   is_down = down;
   senders = num_senders;
@@ -71,7 +102,8 @@ void LoadCounter::put(std::vector<Load>& loads, std::int32_t instance, const Tra
   load.volume += t.volume;
 }
 
-Bottleneck LoadCounter::count(const std::vector<Transfer>& transfers, const ModelOptions& options, double& latency) {
+Bottleneck LoadCounter::count(const std::vector<Transfer>& transfers, const ModelOptions& options, double& latency,
+                              Busy& busy) {
   const ExpandedTree& t = tree_.tree;
   up_.resize(t.size());
   down_.resize(t.size());
@@ -98,6 +130,14 @@ Bottleneck LoadCounter::count(const std::vector<Transfer>& transfers, const Mode
     const LinkParams& link = topology_.node(t.node[k]).uplink;
     worst.offer(link, i, false, up_[k].volume, up_[k].senders, options);
     worst.offer(link, i, true, down_[k].volume, down_[k].senders, options);
+    if (busy.is_wanted()) {
+      const LinkCost u = cost_of_load(link, up_[k].volume, up_[k].senders, options);
+      const LinkCost d = cost_of_load(link, down_[k].volume, down_[k].senders, options);
+      busy.up[k].beta += u.beta;
+      busy.up[k].epsilon += u.epsilon;
+      busy.down[k].beta += d.beta;
+      busy.down[k].epsilon += d.epsilon;
+    }
     up_[k] = {};
     down_[k] = {};
   }

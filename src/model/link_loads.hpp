@@ -23,6 +23,23 @@ PricingTree make_pricing_tree(const Topology& topology, NodeId node);
 /// Sum of alpha on the path between two ranks of the tree, both servers included.
 double path_latency(const PricingTree& t, const Topology& topology, std::int32_t a, std::int32_t b);
 
+/// Seconds per float of the vector that a load of a link takes.
+struct LinkCost {
+  double beta = 0;
+  double epsilon = 0;
+};
+LinkCost cost_of_load(const LinkParams& link, double load, std::int64_t num_senders, const ModelOptions& options);
+
+/// How long each link direction and each server is busy with all stages of a (sub-)plan, per float of the vector.
+struct Busy {
+  std::vector<LinkCost> up, down;         ///< per instance
+  std::vector<ServerParams> calculation;  ///< per rank: seconds of adding and of memory access
+  [[nodiscard]] bool is_wanted() const { return !up.empty(); }
+  void resize(std::size_t instances, std::size_t ranks);
+  /// Adds another one whose instance 0 and rank 0 are ours at these places.
+  void add(const Busy& other, std::size_t first_instance, std::size_t first_rank);
+};
+
 /// The busiest link direction found so far, and the worst incast.
 struct Bottleneck {
   double beta = 0;  ///< seconds per float of the vector
@@ -48,8 +65,8 @@ struct Transfer {
 class LoadCounter {
  public:
   LoadCounter(const Topology& topology, const PricingTree& tree) : topology_(topology), tree_(tree) {}
-  /// `transfers` sorted by sender. Returns the longest path in `latency`.
-  Bottleneck count(const std::vector<Transfer>& transfers, const ModelOptions& options, double& latency);
+  /// `transfers` sorted by sender. Returns the longest path in `latency`; adds to `busy` if that is wanted.
+  Bottleneck count(const std::vector<Transfer>& transfers, const ModelOptions& options, double& latency, Busy& busy);
 
  private:
   struct Load {

@@ -20,8 +20,8 @@
 //  vector
 //     is cut at every message end (elementary blocks), and the plan runs on a matrix of ranks x blocks, in batches of
 //     columns that bound the memory. A block of an AllReduce must end as the sum of all x_r. A wrong coefficient slips
-//     through with probability 2^-61, as long as coefficients are below 2^61 - 1; where a bound on their growth does
-//     not say so (61 additions in a row could double a value 61 times), the plan runs a second time on exact counts.
+//     through with probability 2^-61, as long as coefficients are below 2^61 - 1; where the product of the fan-ins of
+//     all rounds does not say so (61 additions in a row could double a value 61 times), exact counts run beside them.
 //     ReduceScatter: rank r's own block must end as the sum. AllGather: rank r starts with x_r everywhere, which stands
 //     for its block in block r and for rubbish elsewhere; block b must end as x_b on every rank.
 // A wrong block is followed once more on its own, to name the culprit (verify_explain.cpp).
@@ -33,6 +33,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -122,6 +123,7 @@ class Inspector {
   /// False when a problem was found and written to the report.
   bool run(Inspection& out) {
     out.receives_of_round.assign(programs_.num_rounds(), 0);
+    fan_in_of_round_.assign(programs_.num_rounds(), 1);
     out.blocks.insert(0);
     out.blocks.insert(plan_.num_units);
     if (plan_.collective != Collective::kAllReduce)
@@ -139,6 +141,10 @@ class Inspector {
       }
     }
     out.blocks.finish();
+    // A round multiplies the contributions in a value by its fan-in at most.
+    double bits = 0;
+    for (const std::int64_t fan_in : fan_in_of_round_) bits += std::log2(static_cast<double>(fan_in));
+    out.coefficients_are_small = bits < 60;
     if (sent_ == received_) return true;
     report_.problem = explain_unmatched(programs_);
     return false;
@@ -156,11 +162,13 @@ class Inspector {
     for (const Message& m : step.sends) sent_.add(key, rank_, m.peer, m.begin, m.end);
     for (const Message& m : step.recvs) received_.add(key, m.peer, rank_, m.begin, m.end);
     if (programs_.runs_stored()) {
-      out.receives_of_round[programs_.round_of_stored(step.number)] += std::ssize(step.recvs);
+      round_ = programs_.round_of_stored(step.number);
+      out.receives_of_round[round_] += std::ssize(step.recvs);
       if (!measure_receives(step.recvs, false)) return false;
     }
     if (programs_.runs_mirror()) {
-      out.receives_of_round[programs_.round_of_mirror(step.number)] += std::ssize(step.sends);
+      round_ = programs_.round_of_mirror(step.number);
+      out.receives_of_round[round_] += std::ssize(step.sends);
       if (!measure_receives(step.sends, true)) return false;
     }
     return true;
@@ -268,6 +276,7 @@ class Inspector {
 
   void note(std::int64_t fan_in, std::int64_t buffer) {
     report_.max_fan_in = std::max(report_.max_fan_in, fan_in);
+    fan_in_of_round_[round_] = std::max(fan_in_of_round_[round_], fan_in);
     if (buffer > report_.buffer_units) {
       report_.buffer_units = buffer;
       report_.buffer_rank = rank_;
@@ -285,6 +294,8 @@ class Inspector {
   VerifyReport& report_;
   std::int64_t rank_ = 0;
   std::int64_t step_ = 0;
+  std::size_t round_ = 0;
+  std::vector<std::int64_t> fan_in_of_round_;  // most operands of one reduction
   MessageSet sent_;
   MessageSet received_;
   std::vector<End> ends_;

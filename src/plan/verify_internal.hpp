@@ -107,6 +107,7 @@ using Blocks = FlatIndex;
 struct Inspection {
   Blocks blocks;
   std::vector<std::int64_t> receives_of_round;
+  bool coefficients_are_small = true;  ///< no value can hold a contribution 2^60 times
 };
 
 /// A cell of the final state that is not what it must be.

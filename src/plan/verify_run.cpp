@@ -36,6 +36,16 @@ struct Receives {
   std::span<const Receive> all;
 };
 
+/// How `Receives` are kept: the span follows from the order.
+struct Group {
+  std::int32_t rank;
+  std::uint32_t begin;
+  std::uint32_t end;
+  std::uint32_t num_receives;
+};
+
+constexpr std::size_t kMostReceives = kReceiveBytes / (sizeof(Receive) + sizeof(Group));
+
 /// Hands the receives of all ranks round by round to a visitor.
 class Rounds {
  public:
@@ -45,7 +55,7 @@ class Rounds {
   template <class OnRank, class OnEnd>
   void visit(const OnRank& on_rank, const OnEnd& on_end) {
     const auto& counts = inspection_.receives_of_round;
-    constexpr auto kMost = static_cast<std::int64_t>(kReceiveBytes / (sizeof(Receive) + sizeof(Group)));
+    constexpr auto kMost = static_cast<std::int64_t>(kMostReceives);
     for (std::size_t first = 0; first < counts.size();) {
       std::int64_t total = counts[first];
       std::size_t last = first + 1;
@@ -62,13 +72,6 @@ class Rounds {
   }
 
  private:
-  struct Group {
-    std::int32_t rank;
-    std::uint32_t begin;
-    std::uint32_t end;
-    std::uint32_t num_receives;
-  };
-
   template <class Use>
   void each_step(std::int64_t rank, std::size_t first, std::size_t last, const Use& use) {
     for (const Step& step : programs_.stored(rank).steps) {
@@ -171,44 +174,6 @@ class Rounds {
   std::size_t capacity_ = 0;
   std::unique_ptr<Receive[]> receives_;  // of the rounds [first_, last_), in order, by rank within a round
   std::vector<Kept> rounds_;
-};
-
-/// An upper bound of the contributions, with multiplicity, that any element of a rank can be the sum of.
-class GrowthBound {
- public:
-  explicit GrowthBound(std::int64_t num_ranks) : now_(static_cast<std::size_t>(num_ranks), 1.0) {}
-  void on_rank(const Receives& receives) {
-    const double own = now_[static_cast<std::size_t>(receives.rank)];
-    double largest = own;
-    double run = 0;
-    std::uint32_t covered = 0;
-    for (const Receive& m : receives.all) {
-      if (m.begin >= covered) run = 0;
-      if (run == 0 && m.accumulate) run = own;
-      run += now_[static_cast<std::size_t>(m.peer)];
-      covered = std::max<std::uint32_t>(covered, m.end);
-      largest = std::max(largest, run);
-    }
-    if (largest > own) changes_.push_back({receives.rank, largest});
-  }
-  void on_end() {
-    for (const Change& change : changes_) {
-      now_[static_cast<std::size_t>(change.rank)] = change.bound;
-      most_ = std::max(most_, change.bound);
-    }
-    changes_.clear();
-  }
-  /// True when every coefficient is below the prime.
-  [[nodiscard]] bool is_small() const { return most_ < static_cast<double>(kPrime / 2); }
-
- private:
-  struct Change {
-    std::int32_t rank;
-    double bound;
-  };
-  std::vector<double> now_;
-  std::vector<Change> changes_;
-  double most_ = 1;
 };
 
 /// Which values the matrix holds.
@@ -346,50 +311,47 @@ class StateMatrix {
 };
 
 /// How many columns are run at once. Few columns keep the matrix in the cache and need few fresh pages, but every batch
-/// visits every receive: a batch has at least kSmallMatrixBytes and some cells for each receive.
-std::uint32_t columns_per_batch(std::size_t num_ranks, std::size_t num_blocks, const Inspection& inspection) {
-  const std::int64_t receives =
-      std::accumulate(inspection.receives_of_round.begin(), inspection.receives_of_round.end(), std::int64_t{0});
-  const std::size_t wanted =
-      std::max(kSmallMatrixBytes / sizeof(std::uint64_t), static_cast<std::size_t>(receives) / 4);
-  const std::size_t most = kMatrixBytes / 2 / sizeof(std::uint64_t);
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(std::min(wanted, most) / num_ranks, 1, num_blocks));
-}
-
-/// Runs all batches of columns; the growth bound is taken along in the first one when asked for.
-template <Values values>
-std::optional<WrongCell> run_batches(Rounds& rounds, const Plan& plan, const Inspection& inspection,
-                                     GrowthBound* growth) {
-  const Blocks& blocks = inspection.blocks;
-  const auto num_blocks = static_cast<std::uint32_t>(blocks.keys().size() - 1);
-  const std::uint32_t columns = columns_per_batch(static_cast<std::size_t>(plan.num_ranks), num_blocks, inspection);
-  StateMatrix<values> state(plan, blocks, columns);
-  for (std::uint32_t first = 0; first < num_blocks; first += std::min(columns, num_blocks - first)) {
-    state.start(first, first + std::min(columns, num_blocks - first));
-    GrowthBound* bound = first == 0 ? growth : nullptr;
-    rounds.visit(
-        [&](const Receives& receives) {
-          state.on_rank(receives);
-          if (bound != nullptr) bound->on_rank(receives);
-        },
-        [&] {
-          state.on_end();
-          if (bound != nullptr) bound->on_end();
-        });
-    if (auto wrong = state.check()) return wrong;
-  }
-  return std::nullopt;
+/// visits every receive: a batch has at least kSmallMatrixBytes and some cells for each receive, and when receives have
+/// to be derived anew for each batch, as many columns as the memory allows.
+std::uint32_t columns_per_batch(const Inspection& inspection, std::size_t num_ranks, std::size_t num_matrices) {
+  const auto receives = static_cast<std::size_t>(
+      std::accumulate(inspection.receives_of_round.begin(), inspection.receives_of_round.end(), std::int64_t{0}));
+  const std::size_t most = kMatrixBytes / 2 / sizeof(std::uint64_t) / num_matrices;
+  const std::size_t wanted = std::max(kSmallMatrixBytes / sizeof(std::uint64_t), receives / 4);
+  const std::size_t cells = receives > kMostReceives ? most : std::min(wanted, most);
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(cells / num_ranks, 1, inspection.blocks.keys().size() - 1));
 }
 
 }  // namespace
 
 std::optional<WrongCell> run_on_fingerprints(Programs& programs, const Inspection& inspection) {
-  Rounds rounds(programs, inspection);
-  GrowthBound growth(programs.num_ranks());
   const Plan& plan = programs.plan();
-  if (auto wrong = run_batches<Values::kFingerprints>(rounds, plan, inspection, &growth)) return wrong;
-  if (growth.is_small()) return std::nullopt;
-  return run_batches<Values::kCounts>(rounds, plan, inspection, nullptr);
+  const auto num_blocks = static_cast<std::uint32_t>(inspection.blocks.keys().size() - 1);
+  const bool with_counts = !inspection.coefficients_are_small;
+  const std::uint32_t columns =
+      columns_per_batch(inspection, static_cast<std::size_t>(plan.num_ranks), with_counts ? 2 : 1);
+  Rounds rounds(programs, inspection);
+  StateMatrix<Values::kFingerprints> fingerprints(plan, inspection.blocks, columns);
+  std::optional<StateMatrix<Values::kCounts>> counts;
+  if (with_counts) counts.emplace(plan, inspection.blocks, columns);
+  for (std::uint32_t first = 0; first < num_blocks; first += std::min(columns, num_blocks - first)) {
+    const std::uint32_t end = first + std::min(columns, num_blocks - first);
+    fingerprints.start(first, end);
+    if (counts) counts->start(first, end);
+    rounds.visit(
+        [&](const Receives& receives) {
+          fingerprints.on_rank(receives);
+          if (counts) counts->on_rank(receives);
+        },
+        [&] {
+          fingerprints.on_end();
+          if (counts) counts->on_end();
+        });
+    if (auto wrong = fingerprints.check()) return wrong;
+    if (!counts) continue;
+    if (auto wrong = counts->check()) return wrong;
+  }
+  return std::nullopt;
 }
 
 }  // namespace gar::verify_detail

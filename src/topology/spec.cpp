@@ -55,17 +55,17 @@ std::vector<std::int64_t> parse_factors(std::string_view spec, std::string_view 
   while (true) {
     const std::size_t end = std::min(text.find('x', begin), text.size());
     const std::string_view digits = text.substr(begin, end - begin);
-    const auto fail = [&](const char* problem) {
-      throw InvalidArgument(fmt::format("topology '{}': '{:.40}' {}; accepted are {}, each number from 1 to {}", spec,
-                                        digits, problem, kAcceptedForms, kMaxServers));
+    const auto fail = [&](const std::string& problem) {
+      throw InvalidArgument(fmt::format("topology '{}': {}; accepted are {}, each number from 1 to {}", spec, problem,
+                                        kAcceptedForms, kMaxServers));
     };
+    if (digits.empty()) fail("a number is missing");
     std::int64_t value = 0;
     for (const char c : digits) {
-      if (c < '0' || c > '9') fail("is not a whole number");
+      if (c < '0' || c > '9') fail(fmt::format("'{:.40}' is not a whole number", digits));
       if (value <= kMaxServers) value = value * 10 + (c - '0');
     }
-    if (digits.empty()) fail("stands where a number is missing");
-    if (value < 1 || value > kMaxServers) fail("is out of range");
+    if (value < 1 || value > kMaxServers) fail(fmt::format("'{:.40}' is out of range", digits));
     factors.push_back(value);
     if (end == text.size()) return factors;
     begin = end + 1;

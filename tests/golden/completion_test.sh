@@ -33,17 +33,19 @@ check 'gar completion ' bash zsh fish
 check 'gar completion z' zsh
 check 'gar --col' --color
 check 'gar --color al' always
-if "$gar" --help | grep -q '^  predict '; then
-  check 'gar pre' predict
-  check 'gar predict --top' --topology
-  check 'gar predict -t sym' sym384 sym512
-  check 'gar predict --topology my' 'my net.json'
-  check 'gar predict -t ss24 --algo cps,ri' cps,ring
-  check 'gar predict --dtype bf' bfloat16
-fi
-if "$gar" --help | grep -q '^  verify '; then
-  check 'gar verify pl' plan.json
-fi
+check 'gar pre' predict
+check 'gar predict --top' --topology
+check 'gar predict -t sym' sym384 sym512
+check 'gar predict -t tr' tree:
+check 'gar predict --topology my' 'my net.json'
+check 'gar predict -t ss24 --algo cps,ri' cps,ring
+check 'gar predict --dtype bf' bfloat16
+check 'gar predict --model ' genmodel abc
+check 'gar topo ' show check
+check 'gar topo show asy' asy384
+check 'gar plan -o pl' plan.json
+check 'gar topo import pl' plan.json
+check 'gar verify pl' plan.json
 
 for shell in zsh fish; do
   "$gar" completion $shell >"gar.$shell"

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <string>
 #include <vector>
@@ -274,12 +274,12 @@ TEST(Generators, Trees) {
 }
 
 TEST(Generators, MillionServersAreFourNodes) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const Topology t = topology_from_spec("tree:100x100x100");
   EXPECT_EQ(t.num_servers(), 1'000'000);
   EXPECT_EQ(t.num_nodes(), 4);
   EXPECT_DOUBLE_EQ(t.path_latency(0, 999'999), 7 * kAlpha);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(100));
+  EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC / 10);
 }
 
 TEST(Generators, LeafSpineBundlesCables) {

@@ -1,0 +1,477 @@
+// GenModel for any plan on any tree.
+//
+// Problem: per stage, the longest path, the busiest link direction and the slowest server; over stages, the critical
+// path through the tree of sub-plans (the finish times of the paper's Algorithm 2).
+//
+// Idea: the servers below any link are a range of ranks, so all that a stage must tell is what crosses the borders of a
+// range. For a digit stage {stride s, radix r} that is a count: inside a block of s * r active ranks, the groups that a
+// range [x, y) cuts fall into at most three runs of equally many members k inside, and each cut group of a direct
+// exchange sends k (r - k) pieces from k senders out and as many from r - k senders in; a ring sends one piece each
+// way. So a digit stage costs O(1) per link, whatever its radix: flat CPS on a million servers is priced without its
+// 10^12 messages. Stages with explicit targets, and holdings of unequal size, are counted message by message.
+//
+// Sub-plans at places that look the same (same sub-plan, same shape of the switch around it, same offset) are priced
+// once. Sibling sub-plans that would share a link (groups that straddle a switch) advance in lockstep, step by step, so
+// that their loads add up.
+//
+// Complexity: O(instances) per distinct digit stage, O(messages * height) for the rest.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "gar/errors.hpp"
+#include "gar/model.hpp"
+#include "model/digit_loads.hpp"
+#include "model/link_loads.hpp"
+
+namespace gar {
+
+namespace {
+
+/// Where a range of ranks lies: the lowest switch (or server) that contains it.
+struct Place {
+  NodeId node = 0;
+  std::int64_t node_first = 0;  // global rank of that node's first server
+  int depth = 0;
+};
+
+Place find_place(const Topology& topology, std::int64_t first, std::int64_t last) {
+  Place p{topology.root(), 0, 0};
+  for (;;) {
+    const Node& n = topology.node(p.node);
+    bool descended = false;
+    std::int64_t at = p.node_first;
+    for (const ChildRun& run : n.children) {
+      const std::int64_t size = topology.num_servers(run.node);
+      if (first < at + run.count * size) {
+        const std::int64_t child_first = at + (first - at) / size * size;
+        if (last <= child_first + size) {
+          p = {run.node, child_first, p.depth + 1};
+          descended = true;
+        }
+        break;
+      }
+      at += run.count * size;
+    }
+    if (!descended) return p;
+  }
+}
+
+std::string stage_label(const SubPlan& sp, const Stage& st) {
+  std::string what;
+  switch (st.kind) {
+    case StageKind::kDirect:
+      what = fmt::format("{}-way exchange", st.radix);
+      break;
+    case StageKind::kRing:
+      what = fmt::format("ring of {}", st.radix);
+      break;
+    case StageKind::kPlace:
+      what = "straight to the owners";
+      break;
+  }
+  return sp.label.empty() ? what : sp.label + ", " + what;
+}
+
+}  // namespace
+
+/// Builds the units of a PricedPlan.
+class Pricer {
+ public:
+  Pricer(const Plan& plan, const Topology& topology, const ModelOptions& options, PricedPlan& out)
+      : plan_(plan), index_(plan), topology_(topology), options_(options), out_(out) {}
+
+  void run() {
+    if (plan_.num_ranks != topology_.num_servers()) {
+      throw PlanError(fmt::format("the plan has {} ranks, the topology '{}' has {} servers", plan_.num_ranks,
+                                  topology_.name(), topology_.num_servers()));
+    }
+    out_.has_scatter_ = plan_.collective != Collective::kAllGather || plan_.is_explicit();
+    out_.has_gather_ = plan_.collective != Collective::kReduceScatter && !plan_.is_explicit();
+    if (plan_.num_ranks == 1) return;
+    if (plan_.is_explicit()) {
+      PricedPlan::Unit unit;
+      const Place place{topology_.root(), 0, 0};
+      Busy busy;
+      const PricingTree& pt = tree_of(place);
+      if (options_.overlap) busy.resize(pt.tree.size(), static_cast<std::size_t>(plan_.num_ranks));
+      lockstep(place, 0, plan_.num_ranks, {0, index_.num_steps()}, unit, busy);
+      out_.units_.push_back(std::move(unit));
+      if (options_.overlap) find_busiest(busy);
+    } else {
+      (void)unit_for(plan_.root, 0);
+      if (options_.overlap) {
+        const PricingTree& pt = tree_of({topology_.root(), 0, 0});
+        Busy all;
+        all.resize(pt.tree.size(), static_cast<std::size_t>(plan_.num_ranks));
+        add_busy(plan_.root, 0, pt, all);
+        find_busiest(all);
+      }
+    }
+  }
+
+ private:
+  const PricingTree& tree_of(const Place& place) {
+    const std::int32_t shape = topology_.shape(place.node);
+    const auto it = trees_.find(shape);
+    return it != trees_.end() ? it->second
+                              : trees_.emplace(shape, make_pricing_tree(topology_, place.node)).first->second;
+  }
+
+  std::int32_t unit_for(SubPlanId id, std::int64_t base) {
+    const std::int64_t n = index_.num_ranks(id);
+    const Place place = find_place(topology_, base, base + n);
+    const auto key = std::make_tuple(id, topology_.shape(place.node), base - place.node_first);
+    if (const auto it = known_.find(key); it != known_.end()) return it->second;
+    PricedPlan::Unit unit;
+    const SubPlan& sp = plan_.subplans[static_cast<std::size_t>(id)];
+    Busy busy;
+    if (options_.overlap)
+      busy.resize(tree_of(place).tree.size(), static_cast<std::size_t>(tree_of(place).tree.num_ranks()));
+    const bool shares_links = children_share_links(id, place, base);
+    if (shares_links) {
+      lockstep(place, base, n, {0, index_.first_step(id)}, unit, busy);
+    } else {
+      std::int64_t first = base;
+      for (const SubPlanRun& run : sp.children) {
+        for (std::int64_t c = 0; c < run.count && run.subplan != kLeaf; ++c) {
+          const std::int32_t child = unit_for(run.subplan, first + c * index_.num_ranks(run.subplan));
+          if (std::find(unit.children.begin(), unit.children.end(), child) == unit.children.end()) {
+            unit.children.push_back(child);
+          }
+        }
+        first += run.count * index_.num_ranks(run.subplan);
+      }
+    }
+    std::int64_t step = index_.first_step(id);
+    std::int64_t share = index_.num_active_before(id);  // active ranks that hold equal shares of one vector
+    for (const SubPlanRun& run : sp.children) share = std::min(share, index_.num_active_after(run.subplan));
+    for (const Stage& st : sp.stages) {
+      const std::int64_t steps = st.kind == StageKind::kRing ? st.radix - 1 : 1;
+      if (st.kind != StageKind::kPlace && has_equal_shares(sp)) {
+        share *= st.radix;
+        digit_stage(place, base, id, st, 1.0 / static_cast<double>(share), unit, busy);
+      } else {
+        const std::size_t before = unit.scatter.size();
+        const std::size_t gather_before = unit.gather.size();
+        lockstep(place, base, n, {step, step + steps}, unit, busy);
+        for (std::size_t i = before; i < unit.scatter.size(); ++i) unit.scatter[i].label = stage_label(sp, st);
+        const std::size_t added = unit.gather.size() - gather_before;  // the mirror image comes first
+        for (std::size_t i = 0; i < added; ++i) unit.gather[i].label = stage_label(sp, st);
+      }
+      step += steps;
+    }
+    out_.units_.push_back(std::move(unit));
+    if (options_.overlap) busy_.push_back({std::move(busy), shares_links});
+    return known_[key] = static_cast<std::int32_t>(out_.units_.size()) - 1;
+  }
+
+  // Adds what a sub-plan at one place, and everything below it, keeps busy.
+  void add_busy(SubPlanId id, std::int64_t base, const PricingTree& whole, Busy& all) {
+    const Place place = find_place(topology_, base, base + index_.num_ranks(id));
+    const auto key = std::make_tuple(id, topology_.shape(place.node), base - place.node_first);
+    const auto& [busy, shares_links] = busy_[static_cast<std::size_t>(known_.at(key))];
+    std::int32_t instance = whole.tree.leaf[static_cast<std::size_t>(place.node_first)];
+    while (whole.tree.depth[static_cast<std::size_t>(instance)] > place.depth) {
+      instance = whole.tree.parent[static_cast<std::size_t>(instance)];
+    }
+    all.add(busy, static_cast<std::size_t>(instance), static_cast<std::size_t>(place.node_first));
+    if (shares_links) return;
+    std::int64_t first = base;
+    for (const SubPlanRun& run : plan_.subplans[static_cast<std::size_t>(id)].children) {
+      const std::int64_t n = index_.num_ranks(run.subplan);
+      for (std::int64_t c = 0; c < run.count && run.subplan != kLeaf; ++c)
+        add_busy(run.subplan, first + c * n, whole, all);
+      first += run.count * n;
+    }
+  }
+
+  void find_busiest(const Busy& all) {
+    double most = 0;
+    const auto offer = [&](const Terms& t, std::size_t where, int kind) {
+      if (t.total() <= most) return;
+      most = t.total();
+      out_.busiest_.slope = t;
+      const PricingTree& pt = tree_of({topology_.root(), 0, 0});
+      const char* what[] = {"uplink of ", "downlink of ", "calculation of "};
+      out_.busiest_.name = what[kind] + topology_.instance_name(pt.tree.first_rank[where], pt.tree.depth[where]);
+    };
+    const PricingTree& pt = tree_of({topology_.root(), 0, 0});
+    for (std::size_t i = 1; i < all.up.size(); ++i) {
+      offer({0, all.up[i].beta, 0, 0, all.up[i].epsilon}, i, 0);
+      offer({0, all.down[i].beta, 0, 0, all.down[i].epsilon}, i, 1);
+    }
+    for (std::size_t r = 0; r < all.calculation.size(); ++r) {
+      offer({0, 0, all.calculation[r].gamma, all.calculation[r].delta, 0}, static_cast<std::size_t>(pt.tree.leaf[r]),
+            2);
+    }
+  }
+
+  // Do all active ranks of the children hold the same amount? Rounding by a unit does not count.
+  bool has_equal_shares(const SubPlan& sp) {
+    const SubPlanId child = sp.children.front().subplan;  // digit stages: all children hold the same
+    if (child == kLeaf) return true;
+    const auto [it, is_new] = equal_.try_emplace(child, true);
+    if (!is_new) return it->second;
+    const SubPlan& below = plan_.subplans[static_cast<std::size_t>(child)];
+    const bool digits_only = std::all_of(below.stages.begin(), below.stages.end(),
+                                         [](const Stage& s) { return s.kind != StageKind::kPlace; });
+    if (digits_only) {
+      const bool equal = has_equal_shares(below);
+      return equal_[child] = equal;
+    }
+    std::map<std::int32_t, std::int64_t> held;
+    for (const Piece& p : index_.placement_after(child)) held[p.owner] += p.end - p.begin;
+    std::int64_t low = plan_.num_units;
+    std::int64_t high = 0;
+    for (const auto& [owner, units] : held) {
+      low = std::min(low, units);
+      high = std::max(high, units);
+    }
+    return equal_[child] = high - low <= 1;
+  }
+
+  // A link is shared when the servers below it begin inside one child's range and end inside another's.
+  bool children_share_links(SubPlanId id, const Place& place, std::int64_t base) {
+    const SubPlan& sp = plan_.subplans[static_cast<std::size_t>(id)];
+    if (std::all_of(sp.children.begin(), sp.children.end(), [](const SubPlanRun& r) { return r.subplan == kLeaf; })) {
+      return false;
+    }
+    std::vector<std::int64_t> starts;
+    std::int64_t first = base - place.node_first;
+    for (const SubPlanRun& run : sp.children) {
+      for (std::int64_t c = 0; c < run.count; ++c) {
+        starts.push_back(first);
+        first += index_.num_ranks(run.subplan);
+      }
+    }
+    const std::int64_t begin = starts.front();
+    const std::int64_t end = first;
+    starts.push_back(end);
+    const PricingTree& pt = tree_of(place);
+    bool shared = false;
+    for_links(pt, begin, end - begin, [&](std::int32_t i, std::int64_t, std::int64_t) {
+      const std::int64_t lo = pt.tree.first_rank[static_cast<std::size_t>(i)];
+      const std::int64_t hi = pt.tree.last_rank[static_cast<std::size_t>(i)];
+      if (shared || hi - lo < 2) return;
+      const auto child_of = [&](std::int64_t r) { return std::upper_bound(starts.begin(), starts.end(), r) - 1; };
+      const auto left = child_of(std::max(lo, begin));
+      const auto right = child_of(std::min(hi, end) - 1);
+      shared = left != right && *left < lo && hi < *(right + 1);
+    });
+    return shared;
+  }
+
+  void name_link(const Place& place, const PricingTree& pt, const Bottleneck& b, StageCost& cost) const {
+    if (b.instance < 0) return;
+    const auto i = static_cast<std::size_t>(b.instance);
+    cost.link =
+        fmt::format("{} of {}", b.is_down ? "downlink" : "uplink",
+                    topology_.instance_name(place.node_first + pt.tree.first_rank[i], place.depth + pt.tree.depth[i]));
+    cost.senders = b.senders;
+    cost.volume = b.volume;
+    cost.incast_threshold = topology_.node(pt.tree.node[i]).uplink.incast_threshold;
+  }
+
+  void add_calculation(const ServerParams& server, double adds, double accesses, Terms& slowest) const {
+    const Terms t{0, 0, adds * server.gamma, options_.kind == ModelKind::kAbc ? 0 : accesses * server.delta, 0};
+    if (t.total() > slowest.total()) slowest = t;
+  }
+
+  void add_busy_server(const ServerParams& server, double adds, double accesses, ServerParams& busy) const {
+    busy.gamma += adds * server.gamma;
+    if (options_.kind != ModelKind::kAbc) busy.delta += accesses * server.delta;
+  }
+
+  void digit_stage(const Place& place, std::int64_t base, SubPlanId id, const Stage& st, double piece,
+                   PricedPlan::Unit& unit, Busy& busy) {
+    if (st.radix == 1) return;
+    const PricingTree& pt = tree_of(place);
+    const std::int64_t offset = base - place.node_first;
+    const std::int64_t n = index_.num_ranks(id);
+    const bool is_ring = st.kind == StageKind::kRing;
+    StageCost cost;
+    cost.label = stage_label(plan_.subplans[static_cast<std::size_t>(id)], st);
+    cost.num_steps = is_ring ? st.radix - 1 : 1;
+    cost.fan_in = is_ring ? 2 : st.radix;
+    const auto steps = static_cast<double>(cost.num_steps);
+    const double halves = (out_.has_scatter_ ? 1 : 0) + (out_.has_gather_ ? 1 : 0);
+
+    Bottleneck worst;
+    for_links(pt, offset, n, [&](std::int32_t i, std::int64_t lo, std::int64_t hi) {
+      const std::int64_t a = index_.active_before_rank(id, lo);
+      const std::int64_t b = index_.active_before_rank(id, hi);
+      const Crossing c = crossing(st, a, b);
+      if (c.pieces == 0) return;
+      const LinkParams& link = topology_.node(pt.tree.node[static_cast<std::size_t>(i)]).uplink;
+      worst.offer(link, i, false, static_cast<double>(c.pieces) * piece, c.senders_out, options_);
+      worst.offer(link, i, true, static_cast<double>(c.pieces) * piece, c.senders_in, options_);
+      if (busy.is_wanted()) {
+        const double load = steps * halves * static_cast<double>(c.pieces) * piece;
+        const LinkCost up = cost_of_load(link, load, c.senders_out, options_);
+        const LinkCost down = cost_of_load(link, load, c.senders_in, options_);
+        const auto k = static_cast<std::size_t>(i);
+        busy.up[k] = {busy.up[k].beta + up.beta, busy.up[k].epsilon + up.epsilon};
+        busy.down[k] = {busy.down[k].beta + down.beta, busy.down[k].epsilon + down.epsilon};
+      }
+    });
+    name_link(place, pt, worst, cost);
+    out_.max_excess_ = std::max(out_.max_excess_, worst.max_excess);
+    cost.fixed.alpha = steps * longest_path(pt, id, offset, st);
+    cost.slope.beta = steps * worst.beta;
+    cost.slope.epsilon = steps * worst.epsilon;
+    StageCost gather = cost;  // the mirror image of a digit stage loads every link in the same way
+    gather.is_gather = true;
+    gather.fan_in = 1;
+
+    const double adds = steps * static_cast<double>(cost.fan_in - 1) * piece;
+    const double accesses = steps * static_cast<double>(cost.fan_in + 1) * piece;
+    Terms slowest;
+    if (pt.has_equal_servers) {
+      add_calculation(server_at(pt, 0), adds, accesses, slowest);
+    } else {
+      for (std::int64_t k = 0; k < index_.num_active_before(id); ++k) {
+        add_calculation(server_at(pt, offset + index_.rank_of_active(id, k)), adds, accesses, slowest);
+      }
+    }
+    cost.slope += slowest;
+    if (busy.is_wanted() && out_.has_scatter_) {
+      for (std::int64_t k = 0; k < index_.num_active_before(id); ++k) {
+        const std::int64_t r = offset + index_.rank_of_active(id, k);
+        add_busy_server(server_at(pt, r), adds, accesses, busy.calculation[static_cast<std::size_t>(r)]);
+      }
+    }
+    unit.scatter.push_back(std::move(cost));
+    unit.gather.insert(unit.gather.begin(), std::move(gather));
+  }
+
+  const ServerParams& server_at(const PricingTree& pt, std::int64_t rank) const {
+    return topology_.node(pt.tree.node[static_cast<std::size_t>(pt.tree.leaf[static_cast<std::size_t>(rank)])]).server;
+  }
+
+  // Calls f(instance, lo, hi) for every link below the range's place with a part of the range below it, in ranks
+  // counted from the range's first; links with all of it below carry nothing.
+  template <class F>
+  static void for_links(const PricingTree& pt, std::int64_t offset, std::int64_t n, F f) {
+    const ExpandedTree& t = pt.tree;
+    const auto visit = [&](std::int32_t i) {
+      const std::int64_t lo = std::max<std::int64_t>(t.first_rank[static_cast<std::size_t>(i)] - offset, 0);
+      const std::int64_t hi = std::min<std::int64_t>(t.last_rank[static_cast<std::size_t>(i)] - offset, n);
+      if (hi - lo < n) f(i, lo, hi);
+    };
+    const std::int32_t first = t.leaf[static_cast<std::size_t>(offset)];
+    for (std::int32_t i = t.parent[static_cast<std::size_t>(first)]; i > 0; i = t.parent[static_cast<std::size_t>(i)])
+      visit(i);
+    for (auto i = static_cast<std::size_t>(first); i < t.size() && t.first_rank[i] < offset + n; ++i) {
+      visit(static_cast<std::int32_t>(i));
+    }
+  }
+
+  double longest_path(const PricingTree& pt, SubPlanId id, std::int64_t offset, const Stage& st) {
+    const std::int64_t active = index_.num_active_before(id);
+    const std::int64_t block = st.stride * st.radix;
+    const auto rank = [&](std::int64_t a) { return static_cast<std::int32_t>(offset + index_.rank_of_active(id, a)); };
+    double longest = 0;
+    for (std::int64_t b = 0; b < active; b += block) {
+      for (std::int64_t o = b; o < b + st.stride; ++o) {
+        if (pt.is_uniform) {  // the first and the last member of a group meet highest
+          longest = std::max(longest, path_latency(pt, topology_, rank(o), rank(o + block - st.stride)));
+        } else if (st.kind == StageKind::kRing) {
+          for (std::int64_t d = 0; d < st.radix; ++d) {
+            const std::int64_t next = o + (d + 1) % st.radix * st.stride;
+            longest = std::max(longest, path_latency(pt, topology_, rank(o + d * st.stride), rank(next)));
+          }
+        } else {
+          longest =
+              std::max(longest, paths_.longest(
+                                    pt, topology_, [&](std::int64_t d) { return rank(o + d * st.stride); }, st.radix));
+        }
+      }
+    }
+    return longest;
+  }
+
+  // Prices the steps [steps.begin, steps.end) of the ranks [base, base + n), message by message and step by step.
+  void lockstep(const Place& place, std::int64_t base, std::int64_t n, Interval steps, PricedPlan::Unit& unit,
+                Busy& busy);
+
+  const Plan& plan_;
+  PlanIndex index_;
+  const Topology& topology_;
+  ModelOptions options_;
+  PricedPlan& out_;
+  std::map<std::int32_t, PricingTree> trees_;
+  std::map<std::tuple<SubPlanId, std::int32_t, std::int64_t>, std::int32_t> known_;
+  std::map<SubPlanId, bool> equal_;
+  GroupPaths paths_;
+  std::vector<std::pair<Busy, bool>> busy_;  // per unit; and whether its children's loads are in it
+};
+
+void Pricer::lockstep(const Place& place, std::int64_t base, std::int64_t n, Interval steps, PricedPlan::Unit& unit,
+                      Busy& busy) {
+  const PricingTree& pt = tree_of(place);
+  struct StepData {
+    std::vector<Transfer> transfers;  // sorted by sender
+    Terms slowest;
+    std::int64_t fan_in = 0;
+  };
+  std::map<std::int64_t, StepData> by_step;
+  RankProgram program;
+  for (std::int64_t r = base; r < base + n; ++r) {
+    index_.scatter_program(r, program);
+    const std::int64_t local = r - place.node_first;
+    for (const Step& step : program.steps) {
+      if (step.number < steps.begin || step.number >= steps.end) continue;
+      StepData& data = by_step[step.number];
+      for (const Message& m : step.sends) {
+        const double volume = static_cast<double>(m.end - m.begin) / static_cast<double>(plan_.num_units);
+        data.transfers.push_back(
+            {static_cast<std::int32_t>(local), static_cast<std::int32_t>(m.peer - place.node_first), volume});
+      }
+      const Calculation c = calculation_of(step.recvs, plan_.num_units);
+      data.fan_in = std::max(data.fan_in, c.fan_in);
+      add_calculation(server_at(pt, local), c.adds, c.accesses, data.slowest);
+      if (busy.is_wanted() && out_.has_scatter_) {
+        add_busy_server(server_at(pt, local), c.adds, c.accesses, busy.calculation[static_cast<std::size_t>(local)]);
+      }
+    }
+  }
+  LoadCounter counter(topology_, pt);
+  const auto price = [&](const StepData& data, bool is_gather) {
+    StageCost cost;
+    cost.label = "step by step";
+    cost.is_gather = is_gather;
+    Busy none;
+    const bool counts = is_gather ? out_.has_gather_ : out_.has_scatter_;
+    const Bottleneck worst = counter.count(data.transfers, options_, cost.fixed.alpha, counts ? busy : none);
+    out_.max_excess_ = std::max(out_.max_excess_, worst.max_excess);
+    name_link(place, pt, worst, cost);
+    cost.slope.beta = worst.beta;
+    cost.slope.epsilon = worst.epsilon;
+    if (!is_gather) cost.slope += data.slowest;
+    cost.fan_in = is_gather ? 1 : data.fan_in;
+    return cost;
+  };
+  std::vector<StageCost> gather;
+  for (auto& [number, data] : by_step) {
+    unit.scatter.push_back(price(data, false));
+    if (!out_.has_gather_) continue;
+    for (Transfer& t : data.transfers) std::swap(t.from, t.to);
+    std::stable_sort(data.transfers.begin(), data.transfers.end(),
+                     [](const Transfer& a, const Transfer& b) { return a.from < b.from; });
+    gather.push_back(price(data, true));
+  }
+  unit.gather.insert(unit.gather.begin(), std::make_move_iterator(gather.rbegin()),
+                     std::make_move_iterator(gather.rend()));
+}
+
+PricedPlan::PricedPlan(const Plan& plan, const Topology& topology, const ModelOptions& options) {
+  ModelOptions o = options;
+  o.overlap = o.overlap || plan.num_chunks > 1;
+  num_chunks_ = plan.num_chunks;
+  Pricer(plan, topology, o, *this).run();
+}
+
+}  // namespace gar

@@ -1,0 +1,69 @@
+// What a sub-plan leaves behind for the stages above it: how many active ranks lie below each link, and what has kept
+// links and servers busy so far. Enough to price the digit stages of a switch without looking at its servers.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "gar/model.hpp"
+#include "gar/topology.hpp"
+#include "planner/fragment.hpp"
+
+namespace gar {
+
+struct LinkUse {
+  LinkParams link;
+  std::int64_t active = 0;  ///< active ranks below it
+  double up = 0;            ///< busy so far, seconds per float of the vector
+  double down = 0;
+};
+
+struct ServerUse {
+  ServerParams server;
+  double busy = 0;
+};
+
+struct Footprint {
+  std::vector<LinkUse> links;      ///< of the subtree, its own uplink included; links that look the same once
+  std::vector<ServerUse> servers;  ///< kinds of active servers
+  double latency = 0;              ///< longest way from the subtree's top to an active server, both included
+  std::int64_t active = 1;
+  Terms fixed;                                   ///< of all stages so far, both halves: alpha
+  Terms slope;                                   ///< per float of the vector
+  std::vector<std::pair<double, double>> steps;  ///< {alpha, slope} of each kind of step
+
+  [[nodiscard]] double seconds(double size_floats) const { return (fixed + size_floats * slope).total(); }
+  /// With the vector in chunks, as PricedPlan::pipelined_cost says.
+  [[nodiscard]] double pipelined_seconds(double size_floats, std::int64_t chunks) const;
+  /// Busiest link direction or server, seconds per float.
+  [[nodiscard]] double busiest() const;
+};
+
+/// A server below its uplink.
+Footprint server_footprint(const Node& server);
+/// Children side by side below a switch (they wait for the slowest), before its own stages.
+Footprint joined(const std::vector<Footprint>& children);
+/// Adds the switch itself and its uplink on top.
+void put_below(Footprint& footprint, const Node& parent_switch);
+
+/// Stages {radix, kind} over `children` (joined; `active` is that of one child) whose equal ranks form groups.
+/// `pair_latency` is the longest path between two children. Adds them to the footprint and returns their cost per float
+/// and their latency.
+struct StagePrice {
+  Terms fixed;
+  Terms slope;
+  [[nodiscard]] Terms at(double size_floats) const { return fixed + size_floats * slope; }
+};
+StagePrice add_digits(Footprint& footprint, const std::vector<std::int64_t>& radices, StageKind kind,
+                      double pair_latency, const ModelOptions& options);
+/// The fold of RHD: one child of each pair sends all it holds.
+StagePrice add_fold(Footprint& footprint, double pair_latency, const ModelOptions& options);
+
+/// Time for everything that the subtree holds to leave through its uplink, and the same way back.
+double transfer_out(const Footprint& footprint, double size_floats, const ModelOptions& options);
+
+/// Active ranks below every link under `node`, counted one by one; `with_top` includes the node itself and its uplink.
+Footprint counted_footprint(const std::vector<Piece>& placement, const Topology& topology, NodeId node, bool with_top);
+
+}  // namespace gar
