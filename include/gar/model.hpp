@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gar/plan.hpp"
@@ -49,6 +50,12 @@ struct Resource {
   Terms slope;       ///< seconds per float of the vector
 };
 
+/// Busy seconds per float of the vector, over the whole plan: links by instance of expand(topology, root), servers by
+/// rank.
+struct BusyTimes {
+  std::vector<double> up, down, calculation;
+};
+
 /// One priced stage. Everything per float of the whole vector except alpha.
 struct StageCost {
   std::string label;           ///< the sub-plan's label and the stage, for people
@@ -79,6 +86,10 @@ class PricedPlan {
   [[nodiscard]] std::int64_t best_chunks(double size_floats, std::int64_t limit) const;
   /// The busiest link direction or server; empty without ModelOptions::overlap.
   [[nodiscard]] const Resource& busiest() const { return busiest_; }
+  /// What every link direction and server does; empty without ModelOptions::overlap.
+  [[nodiscard]] const BusyTimes& busy() const { return busy_; }
+  /// Every kind of step: {latency, seconds per float of the vector}.
+  [[nodiscard]] std::vector<std::pair<double, double>> steps() const;
   /// The stages on the critical path of one chunk as large as the whole vector, in order.
   [[nodiscard]] std::vector<StageCost> critical_stages(double size_floats) const;
   /// The stages of the top sub-plan alone, without what lies below it.
@@ -99,8 +110,11 @@ class PricedPlan {
   };
   [[nodiscard]] std::vector<Critical> critical(double size_floats, bool gather) const;
   [[nodiscard]] Terms sequential_cost(double size_floats) const;
+  template <class F>
+  void for_steps(F f) const;
   std::vector<Unit> units_;  // children before parents; the last one is the root
   Resource busiest_;
+  BusyTimes busy_;
   std::int64_t num_chunks_ = 1;
   double max_excess_ = 0;
   bool has_scatter_ = true;

@@ -42,10 +42,18 @@ struct SwitchChoice {
   [[nodiscard]] double seconds() const { return terms.total(); }
 };
 
+/// A whole plan that was considered.
+struct PlanCandidate {
+  std::string algorithm;
+  std::int64_t num_chunks = 1;
+  double seconds = 0;
+};
+
 /// A planned tree.
 struct TreePlan {
   Plan plan;
-  std::vector<SwitchChoice> switches;  ///< lowest first; the root is last
+  std::vector<PlanCandidate> considered;  ///< gentree+: whole plans that it was compared with, best first
+  std::vector<SwitchChoice> switches;     ///< lowest first; the root is last
 };
 
 struct GenTreeOptions {
@@ -55,5 +63,9 @@ struct GenTreeOptions {
 
 /// The paper's Algorithms 1 and 2.
 TreePlan gentree(const Topology& topology, double size_floats, const GenTreeOptions& options = {});
+
+/// Searches beyond GenTree, for the least cost under the model: never worse than any of the classic algorithms, gentree
+/// and gentree-norearrange on the same input. See docs/planner.md for the plans that it searches.
+TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelOptions& options = {});
 
 }  // namespace gar

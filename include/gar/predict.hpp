@@ -51,6 +51,9 @@ class Predictor {
 
   /// One prediction per algorithm, best first; ties keep the order of the algorithms.
   [[nodiscard]] std::vector<Prediction> at(double size_floats);
+  /// Only those that take less than `seconds`, best first; cheaper than at(), for most of the others need not be
+  /// priced.
+  [[nodiscard]] std::vector<Prediction> below(double size_floats, double seconds);
   /// The name of the best algorithm, without its factors; cheaper than at().
   [[nodiscard]] std::string best_kind(double size_floats);
   /// The sizes at which another algorithm (or another factorisation) becomes best.

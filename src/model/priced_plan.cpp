@@ -22,6 +22,20 @@ std::vector<PricedPlan::Critical> PricedPlan::critical(double size_floats, bool 
   return out;
 }
 
+// Calls f(fixed, slope) for every kind of step; the steps of a ring stage are alike.
+template <class F>
+void PricedPlan::for_steps(F f) const {
+  for (const Unit& u : units_) {
+    for (const bool gather : {false, true}) {
+      if (!(gather ? has_gather_ : has_scatter_)) continue;
+      for (const StageCost& s : gather ? u.gather : u.scatter) {
+        const double share = 1.0 / static_cast<double>(s.num_steps);
+        f(share * s.fixed, share * s.slope);
+      }
+    }
+  }
+}
+
 Terms PricedPlan::cost(double size_floats) const { return pipelined_cost(size_floats, num_chunks_); }
 
 // One chunk's way through all stages, then one more chunk per turn of whatever is slowest to take the next one: the
@@ -31,16 +45,19 @@ Terms PricedPlan::pipelined_cost(double size_floats, std::int64_t chunks) const 
   Terms terms = sequential_cost(chunk);
   if (chunks == 1) return terms;
   Terms turn = chunk * busiest_.slope;
-  for (const Unit& u : units_) {
-    for (const bool gather : {false, true}) {
-      if (!(gather ? has_gather_ : has_scatter_)) continue;
-      for (const StageCost& s : gather ? u.gather : u.scatter) {
-        const Terms step = 1.0 / static_cast<double>(s.num_steps) * s.at(chunk);
-        if (step.total() > turn.total()) turn = step;
-      }
-    }
-  }
+  for_steps([&](const Terms& fixed, const Terms& slope) {
+    const Terms step = fixed + chunk * slope;
+    if (step.total() > turn.total()) turn = step;
+  });
   return terms + static_cast<double>(chunks - 1) * turn;
+}
+
+std::vector<std::pair<double, double>> PricedPlan::steps() const {
+  std::vector<std::pair<double, double>> out;
+  for_steps([&](const Terms& fixed, const Terms& slope) { out.emplace_back(fixed.total(), slope.total()); });
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
 }
 
 std::int64_t PricedPlan::best_chunks(double size_floats, std::int64_t limit) const {

@@ -199,6 +199,9 @@ class Pricer {
       out_.busiest_.name = what[kind] + topology_.instance_name(pt.tree.first_rank[where], pt.tree.depth[where]);
     };
     const PricingTree& pt = tree_of({topology_.root(), 0, 0});
+    for (const LinkCost& c : all.up) out_.busy_.up.push_back(c.beta + c.epsilon);
+    for (const LinkCost& c : all.down) out_.busy_.down.push_back(c.beta + c.epsilon);
+    for (const ServerParams& c : all.calculation) out_.busy_.calculation.push_back(c.gamma + c.delta);
     for (std::size_t i = 1; i < all.up.size(); ++i) {
       offer({0, all.up[i].beta, 0, 0, all.up[i].epsilon}, i, 0);
       offer({0, all.down[i].beta, 0, 0, all.down[i].epsilon}, i, 1);

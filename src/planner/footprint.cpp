@@ -157,7 +157,8 @@ double transfer_out(const Footprint& footprint, double size_floats, const ModelO
   return 2 * size_floats * worst;
 }
 
-Footprint counted_footprint(const std::vector<Piece>& placement, const Topology& topology, NodeId node, bool with_top) {
+Footprint counted_footprint(const std::vector<Piece>& placement, const Topology& topology, NodeId node, bool with_top,
+                            const BusyTimes* busy) {
   Footprint out;
   const ExpandedTree tree = expand(topology, node);
   std::vector<std::int64_t> below(tree.size(), 0);
@@ -175,15 +176,28 @@ Footprint counted_footprint(const std::vector<Piece>& placement, const Topology&
   for (const std::int32_t rank : owners) {
     const std::int32_t leaf = tree.leaf[static_cast<std::size_t>(rank)];
     out.latency = std::max(out.latency, latency[static_cast<std::size_t>(leaf)]);
-    const ServerParams& server = topology.node(tree.node[static_cast<std::size_t>(leaf)]).server;
-    if (std::none_of(out.servers.begin(), out.servers.end(), [&](const ServerUse& u) { return u.server == server; })) {
-      out.servers.push_back({server, 0});
-    }
     for (std::int32_t i = leaf; i >= 0; i = tree.parent[static_cast<std::size_t>(i)])
       ++below[static_cast<std::size_t>(i)];
   }
   for (std::size_t i = with_top ? 0 : 1; i < tree.size(); ++i) {
-    if (below[i] > 0) merge_link(out.links, {topology.node(tree.node[i]).uplink, below[i], 0, 0});
+    if (below[i] == 0 && busy == nullptr) continue;
+    const double up = busy != nullptr ? busy->up[i] : 0;
+    const double down = busy != nullptr ? busy->down[i] : 0;
+    merge_link(out.links, {topology.node(tree.node[i]).uplink, below[i], up, down});
+  }
+  for (std::int32_t rank = 0; rank < tree.num_ranks(); ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    const bool is_active = std::binary_search(owners.begin(), owners.end(), rank);
+    if (!is_active && busy == nullptr) continue;
+    const ServerParams& server = topology.node(tree.node[static_cast<std::size_t>(tree.leaf[r])]).server;
+    const double used = busy != nullptr ? busy->calculation[r] : 0;
+    const auto it =
+        std::find_if(out.servers.begin(), out.servers.end(), [&](const ServerUse& u) { return u.server == server; });
+    if (it == out.servers.end()) {
+      out.servers.push_back({server, used});
+    } else {
+      it->busy = std::max(it->busy, used);
+    }
   }
   return out;
 }

@@ -64,6 +64,8 @@ StagePrice add_fold(Footprint& footprint, double pair_latency, const ModelOption
 double transfer_out(const Footprint& footprint, double size_floats, const ModelOptions& options);
 
 /// Active ranks below every link under `node`, counted one by one; `with_top` includes the node itself and its uplink.
-Footprint counted_footprint(const std::vector<Piece>& placement, const Topology& topology, NodeId node, bool with_top);
+/// `busy`, when given, is what a plan of that subtree keeps busy.
+Footprint counted_footprint(const std::vector<Piece>& placement, const Topology& topology, NodeId node, bool with_top,
+                            const BusyTimes* busy = nullptr);
 
 }  // namespace gar

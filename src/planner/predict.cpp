@@ -146,8 +146,13 @@ struct Predictor::Impl {
     return *c.priced;
   }
 
-  // `enough`: any candidate below that will do.
-  Prediction predict(Family& family, double size_floats, double enough = -1) {
+  /// Which candidates of a family matter: any one below `enough` will do, and none from `limit` on.
+  struct Goal {
+    double enough = -1;
+    double limit = std::numeric_limits<double>::infinity();
+  };
+
+  Prediction predict(Family& family, double size_floats, const Goal& goal) {
     Prediction out;
     if (family.candidates.size() == 1) {
       Candidate& c = family.candidates.front();
@@ -167,7 +172,7 @@ struct Predictor::Impl {
     double least = std::numeric_limits<double>::infinity();
     std::int64_t work = 0;
     for (const auto& [bound, i] : order) {
-      if (bound >= least || least < enough || (enough >= 0 && bound >= enough)) break;
+      if (bound >= least || least < goal.enough || bound >= goal.limit) break;
       Candidate& c = family.candidates[i];
       work += static_cast<std::int64_t>(c.spec.factors.size()) * topology.num_servers();
       if (work > kMaxPricedInstances && out.num_priced > 0) {
@@ -188,7 +193,18 @@ struct Predictor::Impl {
   std::vector<Prediction> at(double size_floats) {
     std::vector<Prediction> out;
     out.reserve(families.size());
-    for (Family& f : families) out.push_back(predict(f, size_floats));
+    for (Family& f : families) out.push_back(predict(f, size_floats, {}));
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Prediction& a, const Prediction& b) { return a.seconds() < b.seconds(); });
+    return out;
+  }
+
+  std::vector<Prediction> below(double size_floats, double seconds) {
+    std::vector<Prediction> out;
+    for (Family& f : families) {
+      Prediction p = predict(f, size_floats, {-1, seconds});
+      if (p.num_priced > 0 && p.seconds() < seconds) out.push_back(std::move(p));
+    }
     std::stable_sort(out.begin(), out.end(),
                      [](const Prediction& a, const Prediction& b) { return a.seconds() < b.seconds(); });
     return out;
@@ -201,7 +217,7 @@ struct Predictor::Impl {
     double least = std::numeric_limits<double>::infinity();
     for (Family& f : families) {
       if (f.candidates.size() > 1) continue;
-      const double seconds = predict(f, size_floats).seconds();
+      const double seconds = predict(f, size_floats, {}).seconds();
       if (seconds < least) {
         least = seconds;
         kind = f.asked.name;
@@ -209,7 +225,7 @@ struct Predictor::Impl {
     }
     for (Family& f : families) {
       if (f.candidates.size() <= 1) continue;
-      const Prediction p = predict(f, size_floats, least);
+      const Prediction p = predict(f, size_floats, {least, least});
       if (p.num_priced == 0 || p.seconds() >= least) continue;
       least = p.seconds();
       kind = f.asked.name;
@@ -256,6 +272,10 @@ Predictor::~Predictor() = default;
 Predictor::Predictor(Predictor&&) noexcept = default;
 
 std::vector<Prediction> Predictor::at(double size_floats) { return impl_->at(size_floats); }
+
+std::vector<Prediction> Predictor::below(double size_floats, double seconds) {
+  return impl_->below(size_floats, seconds);
+}
 
 std::string Predictor::best_kind(double size_floats) { return impl_->best_kind(size_floats); }
 

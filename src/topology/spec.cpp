@@ -90,7 +90,7 @@ bool is_builtin_topology(std::string_view name) {
 
 Topology builtin_topology(std::string_view name) {
   const PaperParams params;
-  const auto named = [&](std::vector<std::int64_t> factors) {
+  const auto named = [&](const std::vector<std::int64_t>& factors) {
     const Topology tree = make_tree(factors, params);
     std::vector<Node> nodes;
     for (NodeId id = 0; id < tree.num_nodes(); ++id) nodes.push_back(tree.node(id));

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <sstream>
 
@@ -245,6 +246,21 @@ TEST(PlanJson, Files) {
   std::ofstream(path) << text_of(hcps(6, {3, 2}));
   EXPECT_EQ(read_plan_file(path), hcps(6, {3, 2}));
   std::filesystem::remove(path);
+}
+
+// The examples of docs/formats-plan.md are plans, and right ones.
+TEST(PlanJson, ExamplesOfTheDocument) {
+  std::ifstream in(std::string(GAR_SOURCE_DIR) + "/docs/formats-plan.md");
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string fence = "```json\n";
+  int num_examples = 0;
+  for (std::size_t at = text.find(fence); at != std::string::npos; at = text.find(fence, at + 1)) {
+    const std::size_t begin = at + fence.size();
+    const Plan plan = parse(text.substr(begin, text.find("```", begin) - begin));
+    EXPECT_TRUE(verify(plan).ok) << plan.algorithm << ": " << verify(plan).problem;
+    ++num_examples;
+  }
+  EXPECT_EQ(num_examples, 3);
 }
 
 }  // namespace
