@@ -47,6 +47,7 @@ std::vector<AlgorithmSpec> parse_algorithms(const std::string& text) {
     begin = end + 1;
     if (name == "all") {
       for (const AlgorithmSpec& spec : classic_algorithms()) add(spec);
+      for (const char* planner : {"gentree", "gentree-norearrange", "gentree+"}) add({planner, {}, false});
       continue;
     }
     try {

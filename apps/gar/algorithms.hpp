@@ -22,7 +22,7 @@ std::string model_name(const ModelOptions& options);
 
 /// Adds `--algo`; the text goes to parse_algorithms.
 CLI::Option* add_algo_option(CLI::App& verb, std::string& text, const std::string& what);
-/// A comma-separated list; `all` stands for the classic algorithms. Throws UsageError.
+/// A comma-separated list; `all` stands for the classic algorithms and the tree planners. Throws UsageError.
 std::vector<AlgorithmSpec> parse_algorithms(const std::string& text);
 
 }  // namespace gar::cli

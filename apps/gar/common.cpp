@@ -202,7 +202,9 @@ const std::vector<std::string>& generator_prefixes() {
 }
 
 const std::vector<std::string>& algorithm_names() {
-  static const std::vector<std::string> kNames{"reduce-broadcast", "ring", "rhd", "cps", "hcps", "hring", "all"};
+  static const std::vector<std::string> kNames{
+      "reduce-broadcast",    "ring",     "rhd", "cps", "hcps", "hring", "acps", "gentree",
+      "gentree-norearrange", "gentree+", "all"};
   return kNames;
 }
 

@@ -9,6 +9,7 @@
 
 #include "apps/gar/algorithms.hpp"
 #include "apps/gar/json_output.hpp"
+#include "apps/gar/planning.hpp"
 #include "apps/gar/terms.hpp"
 #include "apps/gar/verbs.hpp"
 #include "gar/io.hpp"
@@ -23,8 +24,15 @@ struct PredictArgs {
   ModelArgs model;
 };
 
+/// One row of the answer.
+struct Row : Prediction {
+  std::int64_t num_chunks = 1;
+  std::string words;  ///< tree planners: what was decided
+};
+
 struct Answer {
-  std::vector<Prediction> results;
+  std::vector<Row> results;
+  std::string flat_best;  ///< best of the flat algorithms, for which flips are looked for
   Flips size_flips;
   std::optional<Flips> rank_flips;
   LowerBound bound;
@@ -83,11 +91,15 @@ void print_answer_json(const Topology& topology, const VectorSize& size, const M
   document["dtype"] = size.dtype.name;
   document["model"] = options.kind == ModelKind::kAbc ? "abc" : "genmodel";
   Json results = Json::array();
-  for (const Prediction& p : a.results) {
+  for (const Row& p : a.results) {
     Json r;
     r["algorithm"] = p.algorithm();
     r["seconds"] = p.seconds();
     r["terms"] = terms_json(p.terms);
+    if (is_tree_planner(p.spec)) {
+      r["chunks"] = p.num_chunks;
+      r["plan"] = p.words;
+    }
     if (p.num_considered > 1) {
       r["considered"] = p.num_considered;
       r["complete"] = p.is_complete;
@@ -103,6 +115,8 @@ void print_answer_json(const Topology& topology, const VectorSize& size, const M
   document["lower_bound_seconds"] = a.bound.seconds();
   document["lower_bound_sequential_seconds"] = a.bound.sequential_seconds();
   const double elements_per_float = 4.0 / static_cast<double>(size.dtype.size_bytes);
+  document["flips"]["among"] = "flat algorithms";
+  document["flips"]["best"] = a.flat_best.empty() ? Json(nullptr) : Json(a.flat_best);
   document["flips"]["count"] = flips_json(a.size_flips, "count", elements_per_float);
   document["flips"]["ranks"] = a.rank_flips ? flips_json(*a.rank_flips, "ranks", 1) : Json(nullptr);
   print_json(document);
@@ -139,7 +153,7 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
                {"gamma", true},
                {"delta", true},
                {"epsilon", true}});
-  for (const Prediction& p : a.results) {
+  for (const Row& p : a.results) {
     const bool is_best = &p == &a.results.front();
     std::vector<Cell> row{Cell(p.algorithm(), is_best ? Paint::kGreen : Paint::kPlain),
                           Cell(format_seconds(p.seconds()), Paint::kBold),
@@ -157,7 +171,11 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
     print(fmt::format("best        {0}; {2} takes {1} longer: {3}\n", paint(winner.algorithm(), Paint::kGreen, color),
                       format_percent(other.seconds() / best - 1), other.algorithm(), why(winner, other)));
   }
-  for (const Prediction& p : a.results) {
+  for (const Row& p : a.results) {
+    if (is_tree_planner(p.spec) && p.spec.name != "gentree-norearrange") {
+      const std::string chunks = p.num_chunks > 1 ? fmt::format(", in {} chunks", p.num_chunks) : "";
+      print(fmt::format("{:<12}{}{}\n", p.spec.name, p.words, chunks));
+    }
     if (p.num_considered > 1) {
       print(fmt::format("{:<12}best of {} factorisations and groupings{}\n", p.spec.name, p.num_considered,
                         p.is_complete ? "" : fmt::format(" ({} settled; name factors to try others)", p.num_priced)));
@@ -171,12 +189,13 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
   }
   if (topology.num_servers() == 1) {
     print("one server has nothing to exchange\n");
-  } else if (a.results.size() > 1) {
+  } else if (!a.flat_best.empty()) {
     const double scale = 4.0 / static_cast<double>(size.dtype.size_bytes);
-    print(fmt::format("by size     {}\n", flip_words(a.size_flips, "elements", scale, winner.algorithm())));
+    print(
+        fmt::format("by size     among the flat ones: {}\n", flip_words(a.size_flips, "elements", scale, a.flat_best)));
     const bool varied = a.rank_flips && a.rank_flips->searched_from < a.rank_flips->searched_to;
-    print(fmt::format("by ranks    {}\n",
-                      varied ? flip_words(*a.rank_flips, "servers", 1, winner.spec.name)
+    print(fmt::format("by ranks    among the flat ones: {}\n",
+                      varied ? flip_words(*a.rank_flips, "servers", 1, a.flat_best.substr(0, a.flat_best.find(':')))
                              : "not varied: too many servers, lowest switches that differ, or given factors"));
   }
 }
@@ -186,13 +205,35 @@ int predict(const PredictArgs& args, const Context& context) {
   const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
   const ModelOptions options = model_options(args.model);
   const Topology topology = load_topology(args.topology);
-  Predictor predictor(topology, algorithms, options);
+  std::vector<AlgorithmSpec> flat;
   Answer answer;
-  answer.results = predictor.at(size.floats());
+  for (const AlgorithmSpec& spec : algorithms) {
+    if (!is_tree_planner(spec)) {
+      flat.push_back(spec);
+      continue;
+    }
+    const Planned planned = plan_with(spec, topology, size.floats(), options);
+    Row row;
+    row.spec = planned.spec;
+    row.terms = planned.terms;
+    row.num_chunks = planned.tree.plan.num_chunks;
+    row.words = plan_words(planned.tree);
+    answer.results.push_back(std::move(row));
+  }
+  Predictor predictor(topology, flat, options);
+  const std::vector<Prediction> predictions = predictor.at(size.floats());
+  for (const Prediction& p : predictions) {
+    Row row;
+    static_cast<Prediction&>(row) = p;
+    answer.results.push_back(std::move(row));
+  }
+  std::stable_sort(answer.results.begin(), answer.results.end(),
+                   [](const Row& a, const Row& b) { return a.seconds() < b.seconds(); });
   answer.bound = lower_bound(topology, size.floats());
-  if (answer.results.size() > 1 && topology.num_servers() > 1) {
+  if (flat.size() > 1 && topology.num_servers() > 1) {
+    answer.flat_best = predictions.front().algorithm();
     answer.size_flips = predictor.size_flips(size.floats());
-    answer.rank_flips = rank_flips(topology, algorithms, size.floats(), options);
+    answer.rank_flips = rank_flips(topology, flat, size.floats(), options);
   }
   if (context.json) {
     print_answer_json(topology, size, options, answer);

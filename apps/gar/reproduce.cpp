@@ -18,6 +18,9 @@ struct Target {
 
 constexpr Target kTargets[] = {
     {"fig:costmodel", "predictions of both models for 12 and 15 servers", reproduce_costmodel},
+    {"table:gtplan", "what GenTree takes at every switch of the six networks", reproduce_gtplan},
+    {"fig:hcps", "who holds which block, switch by switch, on two small trees", reproduce_hcps},
+    {"planners", "GenTree and GenTree+ against the baselines and the lower bound", reproduce_planners},
 };
 
 std::string target_names() {
@@ -62,7 +65,9 @@ void add_reproduce(CLI::App& program, Context& context) {
       ->type_name("TARGET")
       ->default_val(std::vector<std::string>{"all"});
   add_output_options(verb, context);
-  set_examples(verb, {{"the accuracy of GenModel and of (alpha,beta,gamma)", "gar reproduce fig:costmodel"}});
+  set_examples(verb, {{"the accuracy of GenModel and of (alpha,beta,gamma)", "gar reproduce fig:costmodel"},
+                      {"GenTree's choices against the paper's, with reasons", "gar reproduce table:gtplan"},
+                      {"all planners against the baselines and the lower bound", "gar reproduce planners"}});
   on_run(verb, context, [asked, &context] { return reproduce(*asked, context); });
 }
 

@@ -11,5 +11,11 @@ using Reproduction = bool (*)(const Context& context, Json& document);
 
 /// Figure `fig:costmodel`.
 bool reproduce_costmodel(const Context& context, Json& document);
+/// Table `tab:gtplan`.
+bool reproduce_gtplan(const Context& context, Json& document);
+/// The placements of Figure `fig:hcps`.
+bool reproduce_hcps(const Context& context, Json& document);
+/// The planners against the baselines and the lower bound, on the six networks.
+bool reproduce_planners(const Context& context, Json& document);
 
 }  // namespace gar::cli

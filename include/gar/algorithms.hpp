@@ -46,6 +46,8 @@ struct AlgorithmSpec {
   bool uneven = false;                ///< hcps:~...
 };
 
+/// gentree, gentree-norearrange and gentree+, which need a network (gar/planner.hpp).
+bool is_tree_planner(const AlgorithmSpec& spec);
 /// Throws InvalidArgument with the accepted names.
 AlgorithmSpec parse_algorithm(std::string_view text);
 std::string to_string(const AlgorithmSpec& spec);

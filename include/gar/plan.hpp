@@ -156,6 +156,8 @@ class PlanIndex {
   /// The ReduceScatter part of one rank's program (the whole program when the plan is explicit), without expanding the
   /// others: O(depth * radices) time and memory.
   void scatter_program(std::int64_t rank, RankProgram& out) const;
+  /// The same without the sub-plans that have no step in `steps`; other steps may be among the result.
+  void scatter_program(std::int64_t rank, Interval steps, RankProgram& out) const;
   /// The whole program of a rank: for an AllReduce the ReduceScatter and its mirror image.
   [[nodiscard]] RankProgram program(std::int64_t rank) const;
 

@@ -61,8 +61,8 @@ struct Frame {
   std::string skipped_key;  // what `key` refers to inside kSkipped
 };
 
-constexpr std::string_view kTopFields[] = {"schema", "algorithm", "collective", "num_ranks", "num_units",
-                                           "count",  "root",      "subplans",   "programs"};
+constexpr std::string_view kTopFields[] = {"schema",     "algorithm", "collective", "num_ranks", "num_units",
+                                           "num_chunks", "count",     "root",       "subplans",  "programs"};
 constexpr std::string_view kSubPlanFields[] = {"label", "children", "stages"};
 constexpr std::string_view kPlaceFields[] = {"place"};
 // What `gar plan` adds for people and scripts; no part of the plan.
@@ -284,6 +284,8 @@ void Reader::store_header(std::int64_t value) {
     plan_.num_ranks = in_range(value, 1, kMaxServers);
   } else if (key == "num_units") {
     plan_.num_units = in_range(value, 1, kMaxUnits);
+  } else if (key == "num_chunks") {
+    plan_.num_chunks = in_range(value, 1, kMaxUnits);
   } else if (key == "count") {
     plan_.count = in_range(value, 0, kMaxUnits);
   } else if (key == "root") {

@@ -102,7 +102,9 @@ void write_plan_fields(const Plan& plan, std::ostream& out) {
   Writer writer(out);
   writer.write("\"schema\":\"{}\",\n\"algorithm\":{},\n\"collective\":\"{}\",\n", kPlanSchema, quoted(plan.algorithm),
                name_of(plan.collective));
-  writer.write("\"num_ranks\":{},\n\"num_units\":{},\n\"count\":{}", plan.num_ranks, plan.num_units, plan.count);
+  writer.write("\"num_ranks\":{},\n\"num_units\":{},\n", plan.num_ranks, plan.num_units);
+  if (plan.num_chunks != 1) writer.write("\"num_chunks\":{},\n", plan.num_chunks);
+  writer.write("\"count\":{}", plan.count);
   const char* line = "\n";
   if (plan.is_explicit()) {
     writer.write(",\n\"programs\":[");

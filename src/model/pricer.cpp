@@ -423,7 +423,7 @@ void Pricer::lockstep(const Place& place, std::int64_t base, std::int64_t n, Int
   std::map<std::int64_t, StepData> by_step;
   RankProgram program;
   for (std::int64_t r = base; r < base + n; ++r) {
-    index_.scatter_program(r, program);
+    index_.scatter_program(r, steps, program);
     const std::int64_t local = r - place.node_first;
     for (const Step& step : program.steps) {
       if (step.number < steps.begin || step.number >= steps.end) continue;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kAccepted =
     "accepted are reduce-broadcast, ring, rhd, cps, hcps, hcps:8x3 (factors), hcps:~9x11 (uneven groups), "
-    "hring:4x6 (multi-dimensional ring), acps:4+3 (group sizes)";
+    "hring:4x6 (multi-dimensional ring), acps:4+3 (group sizes), gentree, gentree-norearrange, gentree+";
 
 void factorise(std::int64_t n, std::size_t limit, std::vector<std::int64_t>& prefix,
                std::vector<std::vector<std::int64_t>>& out) {
@@ -69,14 +69,18 @@ std::vector<std::vector<std::int64_t>> ordered_factorisations(std::int64_t n, st
   return out;
 }
 
+bool is_tree_planner(const AlgorithmSpec& spec) {
+  return spec.name == "gentree" || spec.name == "gentree-norearrange" || spec.name == "gentree+";
+}
+
 AlgorithmSpec parse_algorithm(std::string_view text) {
   AlgorithmSpec spec;
   const std::size_t colon = text.find(':');
   spec.name = std::string(text.substr(0, colon));
   const bool has_factors = colon != std::string_view::npos;
   const bool takes_factors = spec.name == "hcps" || spec.name == "hring" || spec.name == "acps";
-  const bool known = takes_factors || spec.name == "reduce-broadcast" || spec.name == "ring" || spec.name == "rhd" ||
-                     spec.name == "cps";
+  const bool known = takes_factors || is_tree_planner(spec) || spec.name == "reduce-broadcast" || spec.name == "ring" ||
+                     spec.name == "rhd" || spec.name == "cps";
   if (!known) throw InvalidArgument(fmt::format("unknown algorithm '{}'; {}", text, kAccepted));
   if (!has_factors) return spec;
   if (!takes_factors) throw InvalidArgument(fmt::format("algorithm '{}' takes no factors; {}", spec.name, kAccepted));
@@ -100,6 +104,9 @@ Plan build_plan(const AlgorithmSpec& spec, std::int64_t num_ranks) {
   if (spec.name == "ring") return ring(num_ranks);
   if (spec.name == "rhd") return rhd(num_ranks);
   if (spec.name == "cps") return cps(num_ranks);
+  if (is_tree_planner(spec)) {
+    throw InvalidArgument(fmt::format("'{}' plans for a network, not for a number of ranks", spec.name));
+  }
   if (spec.factors.empty()) {
     throw InvalidArgument(fmt::format("algorithm '{}' needs factors here, as in {}", spec.name,
                                       spec.name == "acps" ? "acps:4+3" : spec.name + ":8x3"));

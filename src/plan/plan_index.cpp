@@ -90,6 +90,7 @@ std::int64_t PlanIndex::Impl::count_after(SubPlanId id, std::int64_t rank) const
 
 std::int64_t PlanIndex::Impl::count_before(SubPlanId id, std::int64_t rank) const {
   const SubPlanIndex& x = at(id);
+  if (x.active_before == x.num_ranks) return rank;  // all are active
   if (rank >= x.num_ranks) return x.active_before;
   const Child c = child_of_rank(id, rank);
   return c.first_active + count_after(c.id, rank - c.first_rank);
@@ -103,6 +104,7 @@ std::int64_t PlanIndex::Impl::rank_after(SubPlanId id, std::int64_t k) const {
 
 std::int64_t PlanIndex::Impl::rank_before(SubPlanId id, std::int64_t k) const {
   const SubPlanIndex& x = at(id);
+  if (x.active_before == x.num_ranks) return k;  // all are active
   const auto it = std::upper_bound(x.run_active.begin(), x.run_active.end() - 1, k) - 1;
   const auto run = static_cast<std::size_t>(it - x.run_active.begin());
   const SubPlanId child = subplan(id).children[run].subplan;
@@ -370,6 +372,7 @@ PlanIndex::PlanIndex(const Plan& plan) : impl_(new Impl) {
     if (plan.num_units < 1 || plan.num_units > kMaxUnits) {
       throw PlanError(fmt::format("num_units is {}; accepted are 1..{}", plan.num_units, kMaxUnits));
     }
+    if (plan.num_chunks < 1) throw PlanError(fmt::format("num_chunks is {}; accepted are 1 and more", plan.num_chunks));
     if (plan.is_explicit()) {
       if (static_cast<std::int64_t>(plan.programs.size()) != plan.num_ranks) {
         throw PlanError(
@@ -424,6 +427,11 @@ const std::vector<Piece>& PlanIndex::placement_after(SubPlanId id) const { retur
 std::vector<Interval> PlanIndex::held_after(SubPlanId id, std::int64_t local_rank) const {
   return impl_->held_after(id, local_rank);
 }
-void PlanIndex::scatter_program(std::int64_t rank, RankProgram& out) const { impl_->scatter_program(rank, out); }
+void PlanIndex::scatter_program(std::int64_t rank, RankProgram& out) const {
+  impl_->scatter_program(rank, {0, impl_->num_steps}, out);
+}
+void PlanIndex::scatter_program(std::int64_t rank, Interval steps, RankProgram& out) const {
+  impl_->scatter_program(rank, steps, out);
+}
 
 }  // namespace gar

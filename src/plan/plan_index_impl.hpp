@@ -11,6 +11,8 @@ namespace gar {
 
 /// a * b / c without overflow of the product.
 inline std::int64_t mul_div(std::int64_t a, std::int64_t b, std::int64_t c) {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product / c;
   __extension__ using Wide = __int128;
   return static_cast<std::int64_t>(static_cast<Wide>(a) * b / c);
 }
@@ -95,7 +97,7 @@ struct PlanIndex::Impl {
   void add_digit_steps(SubPlanId id, std::int64_t base, std::int64_t rank, RankProgram& out) const;
   void add_place_step(SubPlanId id, std::size_t stage, std::int64_t base, std::int64_t rank, RankProgram& out) const;
   void to_rank_order(RankProgram& program) const;
-  void scatter_program(std::int64_t rank, RankProgram& out) const;
+  void scatter_program(std::int64_t rank, Interval steps, RankProgram& out) const;
 };
 
 /// The part [range.begin, range.end) of the concatenation of `held`.

@@ -180,7 +180,7 @@ void PlanIndex::Impl::to_rank_order(RankProgram& program) const {
   }
 }
 
-void PlanIndex::Impl::scatter_program(std::int64_t rank, RankProgram& out) const {
+void PlanIndex::Impl::scatter_program(std::int64_t rank, Interval steps, RankProgram& out) const {
   out.steps.clear();
   if (plan->is_explicit()) {
     out = plan->programs[static_cast<std::size_t>(rank)];
@@ -197,6 +197,7 @@ void PlanIndex::Impl::scatter_program(std::int64_t rank, RankProgram& out) const
   }
   for (auto it = way.rbegin(); it != way.rend(); ++it) {
     const auto& [id, first] = *it;
+    if (at(id).end_step <= steps.begin || at(id).first_step >= steps.end) continue;
     add_digit_steps(id, first, rank - first, out);
     for (std::size_t s = at(id).num_digit_stages; s < subplan(id).stages.size(); ++s) {
       add_place_step(id, s, first, rank - first, out);

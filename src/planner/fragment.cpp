@@ -41,12 +41,13 @@ std::vector<Piece> shifted(const std::vector<Piece>& pieces, std::int64_t first)
 }  // namespace
 
 std::int64_t units_for(const Topology& topology) {
-  std::int64_t units = topology.num_servers();
-  for (NodeId id = 0; id < topology.num_nodes() && units > 0; ++id) {
-    const std::int64_t q = topology.num_servers(id) / std::gcd(units, topology.num_servers(id));
-    units = q > kManyUnits / units ? 0 : units * q;
+  std::int64_t common = topology.num_servers();
+  for (NodeId id = 0; id < topology.num_nodes() && common > 0; ++id) {
+    const std::int64_t q = topology.num_servers(id) / std::gcd(common, topology.num_servers(id));
+    common = q > kManyUnits / common ? 0 : common * q;
   }
-  return units > 0 ? units : kManyUnits / topology.num_servers() * topology.num_servers();
+  if (common == 0) common = topology.num_servers();
+  return kManyUnits / common * common;
 }
 
 Plan to_plan(const FragmentPtr& root, std::string algorithm, std::int64_t num_units) {
@@ -88,6 +89,24 @@ bool is_same(const FragmentPtr& a, const FragmentPtr& b) {
     if (left_b == 0) ++j;
   }
   return i == a->children.size() && j == b->children.size();
+}
+
+bool holds_same(const FragmentPtr& a, const FragmentPtr& b, std::int64_t num_units) {
+  if (is_same(a, b)) return true;
+  if (active_of(a) != active_of(b)) return false;
+  const auto by_rank = [&](const FragmentPtr& f) {
+    std::vector<Piece> pieces = f ? placement_of(f, num_units) : std::vector<Piece>{{0, num_units, 0}};
+    std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& x, const Piece& y) { return x.owner < y.owner; });
+    std::int32_t active = -1;  // the k-th active rank instead of its number
+    std::int32_t last = -1;
+    for (Piece& p : pieces) {
+      if (p.owner != last) ++active;
+      last = p.owner;
+      p.owner = active;
+    }
+    return pieces;
+  };
+  return by_rank(a) == by_rank(b);
 }
 
 FragmentPtr digits_fragment(FragmentRuns children, const std::vector<std::int64_t>& radices, StageKind kind,

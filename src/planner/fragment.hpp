@@ -29,7 +29,8 @@ struct Fragment {
 inline std::int64_t ranks_of(const FragmentPtr& f) { return f ? f->num_ranks : 1; }
 inline std::int64_t active_of(const FragmentPtr& f) { return f ? f->num_active : 1; }
 
-/// Resolution for plans on a topology: divisible by the number of servers below every switch if that is possible.
+/// Resolution for plans on a topology: so fine that rounding does not matter, and divisible by the number of servers
+/// below every switch if that is possible.
 std::int64_t units_for(const Topology& topology);
 
 /// What every rank holds after a fragment, sorted by begin.
@@ -40,7 +41,10 @@ using FragmentRuns = std::vector<std::pair<FragmentPtr, std::int64_t>>;
 /// The same stages on the same children, so that equal ranks hold equal intervals.
 bool is_same(const FragmentPtr& a, const FragmentPtr& b);
 
-/// Children that are the same (is_same), combined by digits of one kind, first stage first.
+/// Do equal active ranks hold equal intervals?
+bool holds_same(const FragmentPtr& a, const FragmentPtr& b, std::int64_t num_units);
+
+/// Children that hold the same (holds_same), combined by digits of one kind, first stage first.
 FragmentPtr digits_fragment(FragmentRuns children, const std::vector<std::int64_t>& radices, StageKind kind,
                             std::string label);
 /// RHD over such children: those beyond a power of two fold into a partner first.

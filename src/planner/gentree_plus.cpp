@@ -4,15 +4,18 @@
 //   1. every child has a plan of its own; children of the same shape have the same;
 //   2. the results of children that are switches may be moved to a subset of their servers, evenly spaced: as many as
 //   GenTree's
-//      convergence ratio says, or 1, 2, 4, 8, ... of them;
+//      convergence ratio says, or 1, 2, 4, 8, ... of them; one size for all children of a switch;
 //   3. children that hold the same intervals are combined by digits: every ordered factorisation of c, as direct
 //   exchanges
-//      (CPS, HCPS, RHD) or as rings, by RHD with a fold, or by two levels of groups as even as possible; other children
-//      by Asymmetric CPS;
+//      (CPS, HCPS, RHD) or as rings. If their plans are the same, too: by RHD with a fold where c is no power of two,
+//      and by two levels of groups as even as possible where c has a prime factor of 5 or more and the groups differ.
+//      Children whose plans differ are (also) combined by Asymmetric CPS;
 //   4. or the structure below the switch is ignored: its servers (up to 64) are combined by digits as if it were one
 //      switch;
 //   5. the whole vector runs in one piece or in k chunks that follow each other through the stages.
-// Beside these, the classic flat algorithms and both forms of GenTree, each in one piece or in chunks.
+// Beside these, up to kMaxComparedFlat servers, the flat algorithms reduce-broadcast, ring, rhd and cps, the flat
+// hcps and hring that are best in one piece (beyond kMaxFlat servers: if that already is better), and both forms of
+// GenTree, each in one piece or in chunks.
 //
 // Method: dynamic programming over distinct subtrees. What a subtree's plan means for the stages above is its
 // footprint (active ranks below each link, how busy links and servers are, latency and time so far). For every k of a
@@ -46,8 +49,17 @@ constexpr std::size_t kBeam = 2;                 // kept per number of chunks
 constexpr std::int64_t kMaxFlat = 64;            // servers that are also combined as if on one switch
 constexpr std::int64_t kMaxManySubsets = 2048;   // servers of a child for which all subset sizes are tried
 constexpr std::int64_t kMaxComparedFlat = 4096;  // servers up to which every flat algorithm is compared
+constexpr std::size_t kMaxMoved = 2;             // beyond that, plans of the children for which any is tried
 constexpr std::int64_t kMaxChunks = 1 << 14;
 constexpr std::size_t kMaxFactorisations = 2000;
+
+/// Has n a prime factor of 5 or more, so that its factorisations are few or coarse?
+bool has_large_prime(std::int64_t n) {
+  for (const std::int64_t p : {2, 3}) {
+    while (n % p == 0) n /= p;
+  }
+  return n > 1;
+}
 
 /// What was decided at a switch, with what was decided below it.
 struct Decision {
@@ -56,6 +68,8 @@ struct Decision {
   std::vector<std::int64_t> factors;
   std::int64_t subset = 0;  // of the children; 0: not rearranged
   Terms terms;
+  std::string note;  // on the children's results
+  std::shared_ptr<const std::vector<SwitchCandidate>> candidates;
   std::vector<std::shared_ptr<const Decision>> below;
 };
 using DecisionPtr = std::shared_ptr<const Decision>;
@@ -100,7 +114,12 @@ class Search {
     const Node& node = topology_.node(id);
     if (node.is_server()) return {{nullptr, server_footprint(node), nullptr}};
     std::vector<Option> found;
-    for (const std::vector<Option>& children : combinations(node)) combine(id, children, found);
+    std::size_t nth = 0;
+    for (const std::vector<Option>& children : combinations(node)) {
+      // Moving the results of many servers is expensive to price: only for the most promising ones.
+      combine(id, children, topology_.num_servers(id) <= kMaxManySubsets || nth < kMaxMoved, found);
+      ++nth;
+    }
     const bool has_levels = topology_.height(id) > 1;
     if (has_levels && topology_.num_servers(id) <= kMaxFlat) flat(id, found);
     return keep(std::move(found));
@@ -150,7 +169,7 @@ class Search {
     return out;
   }
 
-  void combine(NodeId id, const std::vector<Option>& children, std::vector<Option>& found) {
+  void combine(NodeId id, const std::vector<Option>& children, bool with_subsets, std::vector<Option>& found) {
     if (topology_.num_children(id) == 1) {
       Option o = children.front();
       put_below(o.footprint, topology_.node(id));
@@ -158,6 +177,7 @@ class Search {
       return;
     }
     combine_as_they_are(id, children, 0, found);
+    if (!with_subsets) return;
     for (const std::int64_t subset : subsets(id, children)) {
       const std::vector<Option> moved = rearranged(id, children, subset);
       if (!moved.empty()) combine_as_they_are(id, moved, subset, found);
@@ -179,15 +199,19 @@ class Search {
     }
     std::sort(latencies.rbegin(), latencies.rend());
     const double pair_latency = node.alpha + latencies[0] + latencies[1];
+    auto candidates = std::make_shared<std::vector<SwitchCandidate>>();
+    const std::string note = note_on(id, children, subset);
     const auto decide = [&](const char* algorithm, std::vector<std::int64_t> factors, const Terms& terms) {
-      return std::make_shared<const Decision>(Decision{id, algorithm, std::move(factors), subset, terms, below});
+      return std::make_shared<const Decision>(
+          Decision{id, algorithm, std::move(factors), subset, terms, note, candidates, below});
     };
     const std::string label = fmt::format("{} level", node.name);
-    const bool alike =
-        std::all_of(runs.begin(), runs.end(), [&](const auto& r) { return is_same(r.first, runs[0].first); });
-    if (!alike) {
+    const auto all = [&](auto same) {
+      return std::all_of(runs.begin() + 1, runs.end(), [&](const auto& r) { return same(r.first, runs[0].first); });
+    };
+    if (!all([](const FragmentPtr& a, const FragmentPtr& b) { return is_same(a, b); })) {
       add_priced(id, acps_fragment(runs, units_, label), decide("acps", {topology_.num_children(id)}, {}), found);
-      return;
+      if (!all([&](const FragmentPtr& a, const FragmentPtr& b) { return holds_same(a, b, units_); })) return;
     }
     const Footprint base = joined(prints);
     const std::int64_t c = topology_.num_children(id);
@@ -196,6 +220,7 @@ class Search {
       const StagePrice price = add_digits(o.footprint, radices, kind, pair_latency, options_);
       put_below(o.footprint, node);
       o.decision = decide(algorithm, radices, price.at(size_));
+      candidates->push_back({algorithm, radices, price.at(size_)});
       if (!is_worth_keeping(o, found)) return;
       o.fragment = digits_fragment(runs, radices, kind, label);
       found.push_back(std::move(o));
@@ -205,27 +230,42 @@ class Search {
       digits("ring", factors, StageKind::kRing);
     }
     const bool small = topology_.num_servers(id) <= kMaxManySubsets;
-    if (small && (c & (c - 1)) != 0) {
+    const bool one_kind = all([](const FragmentPtr& a, const FragmentPtr& b) { return is_same(a, b); });
+    if (small && one_kind && (c & (c - 1)) != 0) {
       add_priced(id, rhd_fragment(runs, units_, label), decide("rhd", {2}, {}), found);
     }
-    if (small && c > 3 && runs.size() == 1) groups(id, runs.front().first, c, label, decide, found);
+    if (small && one_kind && has_large_prime(c)) groups(id, runs, label, decide, found);
   }
 
   // Children in two levels of groups as even as possible, where they do not divide evenly.
   template <class Decide>
-  void groups(NodeId id, const FragmentPtr& child, std::int64_t c, const std::string& label, Decide decide,
+  void groups(NodeId id, const FragmentRuns& runs, const std::string& label, Decide decide,
               std::vector<Option>& found) {
+    std::vector<FragmentPtr> each;
+    for (const auto& [child, count] : runs) each.insert(each.end(), static_cast<std::size_t>(count), child);
+    const auto c = static_cast<std::int64_t>(each.size());
     std::int64_t previous = 0;
     for (std::int64_t g = 2; g <= c / 2; ++g) {
       const std::int64_t large = (c + g - 1) / g;
       if (c % g == 0 || large == previous) continue;
       previous = large;
-      const std::int64_t num_large = c - (large - 1) * g;
-      FragmentRuns runs{{digits_fragment({{child, large}}, {large}, StageKind::kDirect, label), num_large}};
-      const FragmentPtr small =
-          large == 2 ? child : digits_fragment({{child, large - 1}}, {large - 1}, StageKind::kDirect, label);
-      runs.emplace_back(small, g - num_large);
-      add_priced(id, acps_fragment(runs, units_, label + ", between groups"), decide("hcps", {large, g}, {}), found);
+      std::map<std::vector<FragmentPtr>, FragmentPtr> known;
+      FragmentRuns level;
+      auto next = each.begin();
+      for (std::int64_t i = 0; i < g; ++i) {
+        const std::int64_t size = i < c - (large - 1) * g ? large : large - 1;
+        const std::vector<FragmentPtr> members(next, next + size);
+        next += size;
+        FragmentPtr& group = known[members];
+        if (!group && size == 1) group = members.front();
+        if (!group && size > 1) {
+          FragmentRuns inside;
+          for (const FragmentPtr& m : members) inside.emplace_back(m, 1);
+          group = digits_fragment(std::move(inside), {size}, StageKind::kDirect, label);
+        }
+        level.emplace_back(group, 1);
+      }
+      add_priced(id, acps_fragment(level, units_, label + ", between groups"), decide("hcps", {large, g}, {}), found);
     }
   }
 
@@ -237,7 +277,8 @@ class Search {
       if (factors.size() > 3 && !is_exhaustive_) continue;
       for (const StageKind kind : {StageKind::kDirect, StageKind::kRing}) {
         const char* name = kind == StageKind::kRing ? "ring" : factors.size() == 1 ? "cps" : "hcps";
-        auto decision = std::make_shared<const Decision>(Decision{id, name, factors, 0, {}, {}});
+        auto decision = std::make_shared<const Decision>(
+            Decision{id, name, factors, 0, {}, "the levels below are skipped", nullptr, {}});
         add_priced(id, digits_fragment({{nullptr, n}}, factors, kind, label), decision, found);
       }
     }
@@ -270,6 +311,15 @@ class Search {
   const Topology& subtree_of(NodeId id) {
     const auto it = subtrees_.find(id);
     return it != subtrees_.end() ? it->second : subtrees_.emplace(id, subtree(topology_, id)).first->second;
+  }
+
+  std::string note_on(NodeId id, const std::vector<Option>& children, std::int64_t subset) {
+    if (topology_.height(id) < 2) return "";
+    if (subset > 0)
+      return fmt::format("the children's results move to {} servers each first, for fewer senders above", subset);
+    return subsets(id, children).empty()
+               ? "not considered: no more senders leave the children than their uplinks carry without incast"
+               : "not applied: moving the children's results to fewer servers did not pay";
   }
 
   // Sizes of subsets worth trying for the children's results.
@@ -344,6 +394,7 @@ class Search {
     }
     std::vector<Option> out;
     for (const std::size_t i : kept) out.push_back(std::move(found[i]));
+    std::stable_sort(out.begin(), out.end(), [&](const Option& a, const Option& b) { return least(a) < least(b); });
     return out;
   }
 
@@ -375,9 +426,13 @@ void list_switches(const Topology& topology, const DecisionPtr& d, std::set<cons
   c.factors = d->factors;
   c.is_rearranged = d->subset > 0;
   c.terms = d->terms;
-  if (d->subset > 0)
-    c.rearrangements.push_back(
-        {true, d->subset, 0, 0, fmt::format("results of the children move to {} servers each", d->subset)});
+  if (!d->note.empty()) c.rearrangements.push_back({d->subset > 0, d->subset, 0, 0, d->note});
+  if (d->candidates) {
+    c.candidates = *d->candidates;
+    std::stable_sort(c.candidates.begin(), c.candidates.end(), [](const SwitchCandidate& a, const SwitchCandidate& b) {
+      return a.terms.total() < b.terms.total();
+    });
+  }
   out.push_back(std::move(c));
 }
 
@@ -417,13 +472,13 @@ class Finals {
   TreePlan best_;
 };
 
-SwitchChoice flat_choice(const Topology& topology, const Prediction& p) {
+SwitchChoice flat_choice(const Topology& topology, const AlgorithmSpec& spec, const Terms& terms) {
   SwitchChoice c;
   c.node = topology.root();
   c.name = topology.node(topology.root()).name;
-  c.algorithm = p.spec.name;
-  c.factors = p.spec.factors.empty() ? std::vector<std::int64_t>{topology.num_servers()} : p.spec.factors;
-  c.terms = p.terms;
+  c.algorithm = spec.name == "hring" ? "ring" : spec.name;
+  c.factors = spec.factors.empty() ? std::vector<std::int64_t>{topology.num_servers()} : spec.factors;
+  c.terms = terms;
   return c;
 }
 
@@ -456,9 +511,16 @@ TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelO
     finals.offer(std::move(t.plan), std::move(t.switches));
   }
   if (topology.num_servers() <= kMaxComparedFlat) {
-    Predictor predictor(topology, classic_algorithms(), options);
-    for (const Prediction& p : predictor.below(size_floats, finals.least())) {
-      finals.offer(build_plan(p.spec, topology.num_servers()), {flat_choice(topology, p)});
+    const auto offer = [&](const AlgorithmSpec& spec, const Terms& terms) {
+      finals.offer(build_plan(spec, topology.num_servers()), {flat_choice(topology, spec, terms)});
+    };
+    for (const AlgorithmSpec& spec : classic_algorithms()) {
+      if (spec.name != "hcps") offer(spec, {});
+    }
+    Predictor predictor(topology, {{"hcps", {}, false}, {"hring", {}, false}}, options);
+    const bool few = topology.num_servers() <= kMaxFlat;
+    for (const Prediction& p : few ? predictor.at(size_floats) : predictor.below(size_floats, finals.least())) {
+      offer(p.spec, p.terms);
     }
   }
   TreePlan out = finals.take();

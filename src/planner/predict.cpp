@@ -86,7 +86,8 @@ std::vector<AlgorithmSpec> uneven_candidates(std::int64_t n, bool with_three_lev
   return out;
 }
 
-double bound_of(const Candidate& c, double size_floats, const OneSwitch& p) {
+double closed_bound(const Candidate& c, double size_floats, const OneSwitch& p) {
+  if (c.spec.name == "hring") return closed_hierarchical_ring(c.spec.factors, size_floats, p).total();
   if (!c.spec.uneven) return closed_hcps(c.spec.factors, size_floats, p).total();
   std::vector<std::int64_t> smaller = c.spec.factors;  // a group may have one member less
   smaller[0] = std::max<std::int64_t>(smaller[0] - 1, 1);
@@ -95,6 +96,19 @@ double bound_of(const Candidate& c, double size_floats, const OneSwitch& p) {
   double kept = 1;
   for (const std::int64_t f : smaller) kept *= static_cast<double>(f);
   return closed_hcps(smaller, size_floats * kept / volume, p).total();
+}
+
+// The closed form with the best parameters of any server. Nor can a flat plan be faster than its stages' shortest
+// paths, the strongest cut and the calculation together.
+double bound_of(const Candidate& c, double size_floats, const OneSwitch& p, const LowerBound& per_float) {
+  std::int64_t steps = static_cast<std::int64_t>(c.spec.factors.size());
+  if (c.spec.name == "hring") {
+    steps = 0;
+    for (const std::int64_t f : c.spec.factors) steps += f - 1;
+  }
+  const double calculation = p.delta > 0 ? per_float.calculation : 0;
+  const double by_cut = 2 * static_cast<double>(steps) * p.alpha + size_floats * (per_float.bandwidth + calculation);
+  return std::max(by_cut, closed_bound(c, size_floats, p));
 }
 
 }  // namespace
@@ -109,10 +123,11 @@ struct Predictor::Impl {
   Topology topology;
   ModelOptions options;
   OneSwitch best;
+  LowerBound per_float;
   std::vector<Family> families;
 
   Impl(const Topology& t, const std::vector<AlgorithmSpec>& algorithms, const ModelOptions& o)
-      : topology(t), options(o), best(best_case(t, o)) {
+      : topology(t), options(o), best(best_case(t, o)), per_float(lower_bound(t, 1)) {
     const std::int64_t n = topology.num_servers();
     for (const AlgorithmSpec& spec : algorithms) {
       Family family{spec, {}};
@@ -163,8 +178,7 @@ struct Predictor::Impl {
     std::vector<std::pair<double, std::size_t>> order;
     order.reserve(family.candidates.size());
     for (std::size_t i = 0; i < family.candidates.size(); ++i) {
-      const bool has_bound = family.asked.name == "hcps";
-      order.emplace_back(has_bound ? bound_of(family.candidates[i], size_floats, best) : 0.0, i);
+      order.emplace_back(bound_of(family.candidates[i], size_floats, best, per_float), i);
     }
     std::sort(order.begin(), order.end());
     out.num_considered = static_cast<std::int64_t>(order.size());

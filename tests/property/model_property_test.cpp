@@ -52,9 +52,9 @@ void for_random_plans(std::uint64_t num_trees, std::int64_t max_servers, std::si
 }
 
 TEST(ModelProperty, ProgramsAgreeWithTheDefinition) {
-  for_random_plans(300, 12, 3, [](const Topology& topology, const Plan& plan, const ModelOptions& options) {
+  for_random_plans(300, 12, 2, [](const Topology& topology, const Plan& plan, const ModelOptions& options) {
     const test::NaiveModel naive(topology, options);
-    for (const double size : {1.0, 1e8}) {
+    for (const double size : {1e3, 1e8}) {
       EXPECT_TRUE(test::sums_close(cost_of_programs(plan, topology, size, options), naive.cost(plan, size)));
     }
     const ModelOptions abc{ModelKind::kAbc, options.degree};
@@ -65,7 +65,7 @@ TEST(ModelProperty, ProgramsAgreeWithTheDefinition) {
 
 // Sub-plans that do not wait for each other are never slower than all ranks in lockstep.
 TEST(ModelProperty, CriticalPathIsAtMostLockstep) {
-  for_random_plans(400, 48, 3, [](const Topology& topology, const Plan& plan, const ModelOptions& options) {
+  for_random_plans(400, 40, 2, [](const Topology& topology, const Plan& plan, const ModelOptions& options) {
     const PricedPlan priced(plan, topology, options);
     const PricedPlan programs(make_explicit(plan), topology, options);
     for (const double size : kSizes) {

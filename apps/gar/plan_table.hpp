@@ -1,0 +1,21 @@
+// `gar plan --counts`: the best plan as a function of the size.
+#pragma once
+
+#include <string>
+
+#include "apps/gar/common.hpp"
+#include "gar/model.hpp"
+
+namespace gar::cli {
+
+struct PlanTableArgs {
+  std::string topology;
+  std::string counts;  ///< "1e3..1e9"
+  std::string dtype;
+  std::string algo;
+  ModelOptions options;
+};
+
+int print_plan_table(const PlanTableArgs& args, const Context& context);
+
+}  // namespace gar::cli
