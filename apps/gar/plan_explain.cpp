@@ -88,15 +88,16 @@ void print_switch(const SwitchChoice& s, bool is_chunked, bool color) {
   if (s.candidates.size() > kShownCandidates) {
     print(fmt::format("    of {} candidates\n", s.candidates.size()));
   }
-  const bool is_first =
-      s.candidates.empty() || (s.candidates[0].algorithm == s.algorithm && s.candidates[0].factors == s.factors);
-  if (s.candidates.size() > 1 && is_first) {
+  const auto chosen = std::find_if(s.candidates.begin(), s.candidates.end(), [&](const SwitchCandidate& c) {
+    return c.algorithm == s.algorithm && c.factors == s.factors;
+  });
+  if (chosen == s.candidates.begin() && s.candidates.size() > 1) {
     const double margin = s.candidates[1].terms.total() / std::max(s.seconds(), 1e-300) - 1;
     print(fmt::format("    margin {}\n", format_percent(margin)));
-  } else if (!is_first && is_chunked) {
+  } else if (chosen != s.candidates.end() && chosen != s.candidates.begin() && is_chunked) {
     print(
-        "    slower on its own, but in chunks it overlaps with the other levels, and it has fewer steps or a less busy "
-        "link\n");
+        "    slower on its own, but in chunks it overlaps with the other levels: fewer steps or a less busy link "
+        "count\n");
   }
   for (const Rearrangement& x : s.rearrangements) print(fmt::format("    rearrangement: {}\n", x.reason));
 }

@@ -134,7 +134,7 @@ struct LowerBound {
   std::string cut;         ///< the cut in words
   /// With communication and calculation overlapped at best.
   [[nodiscard]] double seconds() const { return alpha + (bandwidth > calculation ? bandwidth : calculation); }
-  /// For plans that finish one stage before the next.
+  /// For plans in which all ranks finish each stage before the next; groups side by side may stay below it.
   [[nodiscard]] double sequential_seconds() const { return alpha + bandwidth + calculation; }
 };
 LowerBound lower_bound(const Topology& topology, double size_floats);
