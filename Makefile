@@ -23,8 +23,10 @@ build: setup ## build everything (PRESET=release|dev|asan|tsan)
 	@$(call CONFIGURE,$(PRESET))
 	@$(call BUILD,$(PRESET))
 
-demo: build ## predict, plan, prove and price an AllReduce on a built-in network
-	@scripts/demo.sh build/$(PRESET)/bin/gar
+demo: setup ## predict, plan, prove and price an AllReduce on a built-in network
+	@$(call CONFIGURE,release)
+	@$(call BUILD,release) --target gar_cli
+	@scripts/demo.sh build/release/bin/gar
 
 test: setup ## all tests, then once more under the address and undefined behaviour sanitizers
 	@$(call CONFIGURE,release)

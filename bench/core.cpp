@@ -4,14 +4,10 @@
 // that is measured in the same run: 10 million dependent steps of an integer hash (arithmetic only, no memory). The
 // multiples can be compared between machines; the seconds cannot.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
+#include <cstddef>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
@@ -20,60 +16,24 @@
 #include "gar/predict.hpp"
 #include "gar/topology.hpp"
 #include "gar/verify.hpp"
+#include "table.hpp"
 
 namespace {
 
-constexpr int kRuns = 20;
+using gar::bench::peak_megabytes;
+using gar::bench::time_text;
 
-// Results go here, so that nothing is optimised away.
-volatile double sink = 0;
-
-struct Sample {
-  double median_s = 0, min_s = 0, max_s = 0;
-};
-
-template <class F>
-Sample measure(F f) {
-  std::vector<double> seconds;
-  sink = sink + f();  // warm-up
-  for (int i = 0; i < kRuns; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    sink = sink + f();
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  std::sort(seconds.begin(), seconds.end());
-  return {(seconds[kRuns / 2 - 1] + seconds[kRuns / 2]) / 2, seconds.front(), seconds.back()};
-}
-
-double hash_steps() {
-  std::uint64_t x = 1;
-  for (int i = 0; i < 10'000'000; ++i) {
-    x += 0x9e3779b97f4a7c15ULL;
-    x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ULL;
-  }
-  return static_cast<double>(x >> 60);
-}
-
-double peak_megabytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1000;
-}
-
-std::string time_text(double s) {
-  if (s < 1e-3) return fmt::format("{:.1f} us", 1e6 * s);
-  return s < 1 ? fmt::format("{:.2f} ms", 1e3 * s) : fmt::format("{:.2f} s", s);
-}
+constexpr std::size_t kRuns = 20;
 
 class Table {
  public:
   Table() {
     fmt::print("{:<58}{:>12}{:>25}{:>13}{:>12}\n", "what", "median", "fastest..slowest", "x reference", "peak so far");
-    reference_s_ = line("reference: 10 million dependent hash steps", hash_steps);
+    reference_s_ = line("reference: 10 million dependent hash steps", gar::bench::hash_steps);
   }
   template <class F>
   double line(const std::string& what, F f) const {
-    const Sample s = measure(f);
+    const gar::bench::Sample s = gar::bench::measure(f, kRuns);
     const double reference = reference_s_ > 0 ? reference_s_ : s.median_s;
     fmt::print("{:<58}{:>12}{:>25}{:>13.3g}{:>9.0f} MB\n", what, time_text(s.median_s),
                time_text(s.min_s) + ".." + time_text(s.max_s), s.median_s / reference, peak_megabytes());

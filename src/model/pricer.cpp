@@ -283,6 +283,20 @@ class Pricer {
     if (t.total() > slowest.total()) slowest = t;
   }
 
+  // Active ranks among the first r ones, for every r; empty when all are active.
+  const std::vector<std::int32_t>& active_below(SubPlanId id) {
+    const auto [it, is_new] = active_below_.try_emplace(id);
+    const std::int64_t n = index_.num_ranks(id);
+    if (is_new && index_.num_active_before(id) != n) {
+      it->second.assign(static_cast<std::size_t>(n) + 1, 0);
+      for (std::int64_t k = 0; k < index_.num_active_before(id); ++k) {
+        ++it->second[static_cast<std::size_t>(index_.rank_of_active(id, k)) + 1];
+      }
+      for (std::size_t r = 1; r < it->second.size(); ++r) it->second[r] += it->second[r - 1];
+    }
+    return it->second;
+  }
+
   void add_busy_server(const ServerParams& server, double adds, double accesses, ServerParams& busy) const {
     busy.gamma += adds * server.gamma;
     if (options_.kind != ModelKind::kAbc) busy.delta += accesses * server.delta;
@@ -302,10 +316,11 @@ class Pricer {
     const auto steps = static_cast<double>(cost.num_steps);
     const double halves = (out_.has_scatter_ ? 1 : 0) + (out_.has_gather_ ? 1 : 0);
 
+    const std::vector<std::int32_t>& active = active_below(id);
     Bottleneck worst;
     for_links(pt, offset, n, [&](std::int32_t i, std::int64_t lo, std::int64_t hi) {
-      const std::int64_t a = index_.active_before_rank(id, lo);
-      const std::int64_t b = index_.active_before_rank(id, hi);
+      const std::int64_t a = active.empty() ? lo : active[static_cast<std::size_t>(lo)];
+      const std::int64_t b = active.empty() ? hi : active[static_cast<std::size_t>(hi)];
       const Crossing c = crossing(st, a, b);
       if (c.pieces == 0) return;
       const LinkParams& link = topology_.node(pt.tree.node[static_cast<std::size_t>(i)]).uplink;
@@ -408,6 +423,7 @@ class Pricer {
   std::map<std::int32_t, PricingTree> trees_;
   std::map<std::tuple<SubPlanId, std::int32_t, std::int64_t>, std::int32_t> known_;
   std::map<SubPlanId, bool> equal_;
+  std::map<SubPlanId, std::vector<std::int32_t>> active_below_;
   GroupPaths paths_;
   std::vector<std::pair<Busy, bool>> busy_;  // per unit; and whether its children's loads are in it
 };

@@ -92,8 +92,9 @@ class Dealer {
       }
     };
     reach(block);
-    for (std::size_t next = 0; next < queue.size(); ++next) {
-      const std::int32_t server = queue[next];
+    std::size_t next = 0;
+    while (next < queue.size()) {  // which grows meanwhile
+      const std::int32_t server = queue[next++];
       if (room_[at(server)] > 0) {
         --room_[at(server)];
         for (std::int32_t to = server; to != kNobody;) {
