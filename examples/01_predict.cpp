@@ -19,6 +19,6 @@ int main() {
       std::printf("  %-17s%9.3f%9.3f%9.3f%9.3f%9.3f%9.3f\n", p.algorithm().c_str(), p.seconds(), t.alpha, t.beta,
                   t.gamma, t.delta, t.epsilon);
     }
-    std::printf("  %-17s%9.3f\n", "(lower bound)", gar::lower_bound(network, floats).sequential_seconds());
+    std::printf("  %-17s%9.3f\n", "(lower bound)", gar::lower_bound(network, floats).seconds());
   }
 }

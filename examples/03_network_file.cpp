@@ -25,8 +25,8 @@ int main() {
   const gar::Topology network = gar::parse_topology(kNetwork, "four-and-three.json");
   const double floats = 25e6;  // 100 MB
   const gar::LowerBound bound = gar::lower_bound(network, floats);
-  std::printf("%s: %d servers; no plan takes less than %.1f ms (cut %s)\n", network.name().c_str(),
-              static_cast<int>(network.num_servers()), 1e3 * bound.seconds(), bound.cut.c_str());
+  std::printf("%s: %d servers; no plan takes less than %.1f ms (%s)\n", network.name().c_str(),
+              static_cast<int>(network.num_servers()), 1e3 * bound.seconds(), bound.binding().c_str());
 
   for (const char* name : {"cps", "rhd", "ring", "acps:4+3"}) {
     const gar::Plan plan = gar::build_plan(gar::parse_algorithm(name), network.num_servers());

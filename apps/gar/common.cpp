@@ -72,6 +72,13 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int
       return fmt::format("unknown verb '{}'; did you mean {}?", word, fmt::join(close, " or "));
     }
   }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    std::vector<std::string> flags;
+    for (const CLI::Option* option : app.get_options()) {
+      if (!option->get_lnames().empty()) flags.push_back("--" + option->get_lnames().front());
+    }
+    return fmt::format("not expected here: {}; accepted: {}", fmt::join(app.remaining(), " "), fmt::join(flags, " "));
+  }
   return error.what();
 }
 

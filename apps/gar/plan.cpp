@@ -33,7 +33,7 @@ struct PlanArgs {
   ModelArgs model;
 };
 
-void write_document(const PlanReport& r, std::ostream& out) {
+void write_document(const PlanReport& r, bool explain, std::ostream& out) {
   Json extra;
   extra["topology"] = r.topology.name();
   extra["predicted_seconds"] = r.terms.total();
@@ -43,6 +43,8 @@ void write_document(const PlanReport& r, std::ostream& out) {
   for (const SwitchChoice& s : r.planned.tree.switches) extra["switches"].push_back(switch_json(s));
   extra["stages"] = Json::array();
   for (const StageCost& s : r.stages) extra["stages"].push_back(stage_json(s, r.size.floats()));
+
+  if (explain) extra["explain"] = explanation_json(r);
 
   out << "{\n\"gar_version\":" << Json(version()).dump() << ",\n";
   write_plan_fields(r.plan, out);
@@ -79,9 +81,11 @@ int make(const PlanArgs& args, const Context& context) {
   r.stages = priced.critical_stages(size.floats());
   r.busiest = priced.busiest();
   r.bound = lower_bound(r.topology, size.floats());
-  if (!args.output.empty()) save_file(args.output, [&](std::ostream& out) { write_document(r, out); });
-  if (context.json) {
-    write_document(r, std::cout);
+  const bool to_stdout = args.output == "-";
+  if (!args.output.empty() && !to_stdout)
+    save_file(args.output, [&](std::ostream& out) { write_document(r, args.explain, out); });
+  if (context.json || to_stdout) {
+    write_document(r, args.explain, std::cout);
     std::cout.flush();
     return kExitOk;
   }
@@ -124,7 +128,8 @@ void add_plan(CLI::App& program, Context& context) {
       ->type_name("C")
       ->check(CLI::IsMember({"allreduce", "reduce-scatter", "all-gather"}))
       ->capture_default_str();
-  verb.add_option("-o,--output", args->output, "Write the plan to this file")->type_name("plan.json");
+  verb.add_option("-o,--output", args->output, "Write the plan to this file; - for standard output")
+      ->type_name("plan.json");
   verb.add_flag("--explain", args->explain,
                 "Say per switch what was considered and why it was chosen, and where the time goes");
   verb.add_flag("--explicit", args->is_explicit, "Write one program per rank instead of shared sub-plans");

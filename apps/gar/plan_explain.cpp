@@ -39,8 +39,10 @@ void print_stages(const PlanReport& r, bool color) {
                {"senders", true}});
   for (const StageCost& s : r.stages) {
     const Terms t = s.at(r.size.floats());
-    std::vector<Cell> row{s.is_gather ? "gather" : "scatter", s.label, fmt::format("{}", s.num_steps),
-                          Cell(format_seconds(t.total()), Paint::kBold)};
+    std::vector<Cell> row{r.plan.is_explicit() ? "step"
+                          : s.is_gather        ? "gather"
+                                               : "scatter",
+                          s.label, fmt::format("{}", s.num_steps), Cell(format_seconds(t.total()), Paint::kBold)};
     for (const double x : {t.alpha, t.beta, t.gamma, t.delta, t.epsilon}) {
       row.emplace_back(format_seconds(x, 3), x == 0 ? Paint::kDim : Paint::kPlain);
     }
@@ -77,14 +79,22 @@ void print_switch(const SwitchChoice& s, bool is_chunked, bool color) {
   print(fmt::format("\n{}{}: {} {}, {}\n", paint(s.name, Paint::kBold, color),
                     s.count > 1 ? fmt::format(" ({} alike)", s.count) : "", s.algorithm, factor_words(s.factors),
                     format_seconds(s.seconds())));
+  print(fmt::format("    alpha {}, beta {}, gamma {}, delta {}, epsilon {}\n", format_seconds(s.terms.alpha, 3),
+                    format_seconds(s.terms.beta, 3), format_seconds(s.terms.gamma, 3), format_seconds(s.terms.delta, 3),
+                    format_seconds(s.terms.epsilon, 3)));
   std::size_t shown = 0;
+  const SwitchCandidate* previous = nullptr;
   for (const SwitchCandidate& c : s.candidates) {
     const bool is_chosen = c.algorithm == s.algorithm && c.factors == s.factors;
-    if (shown >= kShownCandidates && !is_chosen) continue;
+    const bool repeats = previous != nullptr && previous->algorithm == c.algorithm &&
+                         std::abs(previous->terms.total() - c.terms.total()) <= 1e-9 * c.terms.total();
+    if ((shown >= kShownCandidates || repeats) && !is_chosen) continue;
+    previous = &c;
     ++shown;
     print(fmt::format("  {} {:<6}{:<14} {:>10}  {}\n", is_chosen ? "*" : " ", c.algorithm, factor_words(c.factors),
                       format_seconds(c.terms.total()), is_chosen ? "chosen" : difference(s.terms, c.terms)));
   }
+  if (s.algorithm == "acps") print("    the children hold different intervals: pieces go straight to their owners\n");
   if (s.candidates.size() > kShownCandidates) {
     print(fmt::format("    of {} candidates\n", s.candidates.size()));
   }
@@ -117,9 +127,13 @@ void print_stage_words(const PlanReport& r) {
                                                                         s.fan_in, format_seconds(t.gamma + t.delta, 3))
                                                           : "";
     print(fmt::format("  {}. {} ({}): {} of latency; the {} carries {} of the vector{} from {} sender{} in {}{}{}\n",
-                      ++n, s.label, s.is_gather ? "AllGather" : "ReduceScatter", format_seconds(t.alpha, 3), s.link,
-                      format_percent(s.volume), s.num_steps > 1 ? fmt::format(" in each of {} steps", s.num_steps) : "",
-                      s.senders, s.senders == 1 ? "" : "s", format_seconds(link, 3), incast, calculation));
+                      ++n, s.label,
+                      r.plan.is_explicit() ? "explicit"
+                      : s.is_gather        ? "AllGather"
+                                           : "ReduceScatter",
+                      format_seconds(t.alpha, 3), s.link, format_percent(s.volume),
+                      s.num_steps > 1 ? fmt::format(" in each of {} steps", s.num_steps) : "", s.senders,
+                      s.senders == 1 ? "" : "s", format_seconds(link, 3), incast, calculation));
   }
 }
 
@@ -128,7 +142,7 @@ void print_candidates(const char* title, const std::vector<PlanCandidate>& list)
   print(fmt::format("\n{}\n", title));
   std::string last;
   for (const PlanCandidate& c : list) {
-    std::string line = fmt::format("  {:<20} {:>10}{}\n", c.algorithm, format_seconds(c.seconds),
+    std::string line = fmt::format("  {:<44} {:>10}{}\n", c.algorithm, format_seconds(c.seconds),
                                    c.num_chunks > 1 ? fmt::format(" in {} chunks", c.num_chunks) : "");
     if (line != last) print(line);
     last = std::move(line);
@@ -146,6 +160,39 @@ Json switch_json(const SwitchChoice& choice) {
   j["rearranged"] = choice.is_rearranged;
   j["seconds"] = choice.seconds();
   j["terms"] = terms_json(choice.terms);
+  return j;
+}
+
+Json explanation_json(const PlanReport& r) {
+  Json j;
+  j["switches"] = Json::array();
+  for (const SwitchChoice& s : r.planned.tree.switches) {
+    Json one;
+    one["name"] = s.name;
+    one["candidates"] = Json::array();
+    for (const SwitchCandidate& c : s.candidates) {
+      Json candidate;
+      candidate["algorithm"] = c.algorithm;
+      candidate["factors"] = c.factors;
+      candidate["seconds"] = c.terms.total();
+      candidate["terms"] = terms_json(c.terms);
+      one["candidates"].push_back(candidate);
+    }
+    one["rearrangement"] = Json::array();
+    for (const Rearrangement& x : s.rearrangements) one["rearrangement"].push_back(x.reason);
+    j["switches"].push_back(one);
+  }
+  j["compared"] = Json::array();
+  for (const std::vector<PlanCandidate>* list : {&r.candidates, &r.planned.tree.considered}) {
+    for (const PlanCandidate& c : *list) {
+      j["compared"].push_back({{"plan", c.algorithm}, {"chunks", c.num_chunks}, {"seconds", c.seconds}});
+    }
+  }
+  j["busiest"] = r.busiest.name;
+  j["lower_bound"] = {{"alpha", r.bound.alpha},
+                      {"bandwidth", r.bound.bandwidth},
+                      {"calculation", r.bound.calculation},
+                      {"binding", r.bound.binding()}};
   return j;
 }
 
@@ -171,7 +218,7 @@ void print_plan(const PlanReport& r, const std::string& collective, bool color) 
     print_stages(r, color);
   }
   if (r.optimal) {
-    print(fmt::format("\noptimal in bandwidth: {}, latency: {}, incast: {}, memory access: {}\n",
+    print(fmt::format("\noptimal in bandwidth: {}, latency (two steps): {}, incast: {}, memory access: {}\n",
                       yes(r.optimal->bandwidth), yes(r.optimal->latency), yes(r.optimal->incast),
                       yes(r.optimal->memory_access)));
   }
@@ -187,14 +234,9 @@ void print_explanation(const PlanReport& r, bool color) {
   }
   print_stage_words(r);
   if (r.bound.seconds() > 0 && r.plan.collective == Collective::kAllReduce) {
-    const bool links = r.bound.bandwidth >= r.bound.calculation;
-    print(
-        fmt::format("\nlower bound {}: {} of latency (one longest path) and {} of {}; the plan has {} of latency and "
-                    "is {} above it\n",
-                    format_seconds(r.bound.seconds()), format_seconds(r.bound.alpha, 3),
-                    format_seconds(links ? r.bound.bandwidth : r.bound.calculation, 3),
-                    links ? "link time (" + r.bound.cut + ")" : "calculation", format_seconds(r.terms.alpha, 3),
-                    format_percent(r.terms.total() / r.bound.seconds() - 1)));
+    print(fmt::format("\nlower bound {}: {}; the plan is {} above it, with {} of latency\n",
+                      format_seconds(r.bound.seconds()), r.bound.binding(),
+                      format_percent(r.terms.total() / r.bound.seconds() - 1), format_seconds(r.terms.alpha, 3)));
   }
   print_candidates("algorithms asked for", r.candidates);
   print_candidates("whole plans that were compared", r.planned.tree.considered);

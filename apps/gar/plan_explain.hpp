@@ -32,5 +32,7 @@ void print_plan(const PlanReport& report, const std::string& collective, bool co
 /// Per switch the candidates and the margin; per stage where the time goes; the gap to the lower bound.
 void print_explanation(const PlanReport& report, bool color);
 Json switch_json(const SwitchChoice& choice);
+/// The same as print_explanation.
+Json explanation_json(const PlanReport& report);
 
 }  // namespace gar::cli

@@ -139,6 +139,15 @@ std::string flip_words(const Flips& flips, const std::string& unit, double scale
   return out;
 }
 
+std::string rank_words(const Topology& topology, const Answer& a) {
+  if (a.rank_flips && a.rank_flips->searched_from < a.rank_flips->searched_to) {
+    return flip_words(*a.rank_flips, "servers", 1, a.flat_best.substr(0, a.flat_best.find(':')));
+  }
+  if (servers_per_switch(topology) == 0) return "not varied, for the lowest switches differ";
+  return a.rank_flips ? "not varied for so many servers"
+                      : "not varied, for the factors fit this number of servers only";
+}
+
 void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const Answer& a,
                   bool color) {
   print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n\n", topology.name(), topology.num_servers(),
@@ -183,9 +192,9 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
   }
   if (best > 0) {
     print(fmt::format(
-        "bound       nothing can be faster than {} ({:.2f}x below the best); without overlap of transfer and "
-        "calculation {}\n",
-        format_seconds(a.bound.seconds()), best / a.bound.seconds(), format_seconds(a.bound.sequential_seconds())));
+        "bound       nothing can be faster than {} ({}); the best is {:.2f}x that. In one piece, stage by stage: {}\n",
+        format_seconds(a.bound.seconds()), a.bound.binding(), best / a.bound.seconds(),
+        format_seconds(a.bound.sequential_seconds())));
   }
   if (topology.num_servers() == 1) {
     print("one server has nothing to exchange\n");
@@ -193,10 +202,9 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
     const double scale = 4.0 / static_cast<double>(size.dtype.size_bytes);
     print(
         fmt::format("by size     among the flat ones: {}\n", flip_words(a.size_flips, "elements", scale, a.flat_best)));
-    const bool varied = a.rank_flips && a.rank_flips->searched_from < a.rank_flips->searched_to;
-    print(fmt::format("by ranks    among the flat ones: {}\n",
-                      varied ? flip_words(*a.rank_flips, "servers", 1, a.flat_best.substr(0, a.flat_best.find(':')))
-                             : "not varied: too many servers, lowest switches that differ, or given factors"));
+    print(fmt::format("by ranks    among the flat ones: {}\n", rank_words(topology, a)));
+  } else if (a.results.size() > 1) {
+    print("by size     not searched: name at least two flat algorithms (cps hcps ring rhd reduce-broadcast)\n");
   }
 }
 

@@ -56,10 +56,7 @@ struct Row {
   LowerBound bound;
   Gap gap;  // of GenTree+
   [[nodiscard]] double ratio() const { return results[kPlus].seconds() / bound.seconds(); }
-  [[nodiscard]] bool is_bandwidth_bound() const { return bound.bandwidth >= bound.calculation; }
-  [[nodiscard]] std::string binding() const {
-    return is_bandwidth_bound() ? fmt::format("link bandwidth {}", bound.cut) : "calculation";
-  }
+  [[nodiscard]] std::string binding() const { return bound.binding(); }
 };
 
 Gap gap_of(const PricedPlan& plus, const LowerBound& bound, double size, std::int64_t chunks) {
@@ -67,8 +64,8 @@ Gap gap_of(const PricedPlan& plus, const LowerBound& bound, double size, std::in
   const Terms cost = plus.cost(size);
   g.resource = plus.busiest().name;
   g.busy = (size * plus.busiest().slope).total();
-  g.latency = cost.alpha - bound.alpha;
-  g.busiest = g.busy - std::max(bound.bandwidth, bound.calculation);
+  g.latency = cost.alpha;
+  g.busiest = g.busy - bound.seconds();
   if (std::abs(g.busiest) < 1e-9 * g.busy) g.busiest = 0;
   g.fill = cost.total() - bound.seconds() - g.latency - g.busiest;
   for (const StageCost& s : plus.critical_stages(size / static_cast<double>(chunks))) g.steps += s.num_steps;
@@ -175,14 +172,13 @@ std::string gap_words(const Row& row) {
   const Gap& g = row.gap;
   const Result& plus = row.results[kPlus];
   return fmt::format(
-      "{} is {} ({}) above the bound ({}): {} of latency, because {} steps follow each other ({} in all) where the "
-      "bound has one path ({}); {} because {}, the busiest, has {} to do where the bound has {}; {} beside that for "
+      "{} is {} ({}) above the bound ({}): {} of latency, because {} steps follow each other; {} because {}, the "
+      "busiest, has {} to do where the bound has {}; {} beside that for "
       "the "
       "way of the first of {} chunks",
       row.network, format_seconds(plus.seconds() - row.bound.seconds(), 3), format_percent(row.ratio() - 1),
-      row.binding(), format_seconds(g.latency, 3), g.steps, format_seconds(plus.terms.alpha, 3),
-      format_seconds(row.bound.alpha, 3), format_seconds(g.busiest, 3), g.resource, format_seconds(g.busy, 3),
-      format_seconds(std::max(row.bound.bandwidth, row.bound.calculation), 3), format_seconds(g.fill, 3), plus.chunks);
+      row.binding(), format_seconds(g.latency, 3), g.steps, format_seconds(g.busiest, 3), g.resource,
+      format_seconds(g.busy, 3), format_seconds(row.bound.seconds(), 3), format_seconds(g.fill, 3), plus.chunks);
 }
 
 bool is_largest(const Row& row) { return row.size == kSizes.back(); }

@@ -2,11 +2,16 @@
 #include "gar/verify.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
+#include <iostream>
 #include <memory>
 
 #include "apps/gar/json_output.hpp"
 #include "apps/gar/verbs.hpp"
+#include "gar/errors.hpp"
 #include "gar/io.hpp"
 
 namespace gar::cli {
@@ -24,8 +29,37 @@ const char* collective_name(Collective collective) {
   return "AllReduce";
 }
 
+// A proof looks at every message; a short plan file can stand for more than any machine can do.
+void check_effort(const Plan& plan) {
+  constexpr double kMaxMessages = 2e9;
+  constexpr double kNotable = 2e7;
+  if (plan.is_explicit() || plan.num_ranks == 1) return;
+  const PlanIndex index(plan);
+  double most = 0;
+  for (const std::int64_t rank : {std::int64_t{0}, plan.num_ranks / 2, plan.num_ranks - 1}) {
+    double messages = 0;
+    for (const Step& step : index.program(rank).steps) messages += static_cast<double>(step.sends.size());
+    most = std::max(most, messages);
+  }
+  if (most * static_cast<double>(plan.num_ranks) > kNotable && isatty(STDERR_FILENO) != 0) {
+    std::fputs(
+        fmt::format("about {:.2g} messages to prove, this takes a while\n", most * static_cast<double>(plan.num_ranks))
+            .c_str(),
+        stderr);
+  }
+  if (most * static_cast<double>(plan.num_ranks) > kMaxMessages) {
+    throw PlanError(fmt::format("about {:.2g} messages are too many to prove one by one; accepted are up to {:.0e}",
+                                most * static_cast<double>(plan.num_ranks), kMaxMessages));
+  }
+}
+
 int verify_file(const std::string& path, const Context& context) {
-  const Plan plan = read_plan_file(path);
+  const Plan plan = path == "-" ? read_plan(std::cin, "standard input") : read_plan_file(path);
+  try {
+    check_effort(plan);
+  } catch (const PlanError& error) {
+    throw PlanError(path + ": " + error.what());
+  }
   const VerifyReport report = verify(plan);
   const double buffer = static_cast<double>(report.buffer_units) / static_cast<double>(plan.num_units);
   const double volume = static_cast<double>(report.volume_units) / static_cast<double>(plan.num_units);
@@ -77,7 +111,9 @@ int verify_file(const std::string& path, const Context& context) {
 void add_verify(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("verify", "Prove that a plan is correct, or show where it is not");
   auto path = std::make_shared<std::string>();
-  verb.add_option("plan", *path, "A plan file, as written by gar plan")->required()->type_name("plan.json");
+  verb.add_option("plan", *path, "A plan file, as written by gar plan; - for standard input")
+      ->required()
+      ->type_name("plan.json");
   add_output_options(verb, context);
   set_examples(verb,
                {{"make a plan and prove it", "gar plan -t ss24 --count 1e8 -o plan.json && gar verify plan.json"}});

@@ -6,6 +6,7 @@
 // (f - 1) s gamma + (f + 1) s delta. A sub-plan starts when its own children have finished.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -132,9 +133,11 @@ struct LowerBound {
   double bandwidth = 0;    ///< strongest cut
   double calculation = 0;  ///< gamma and delta of Theorem 1, servers of different speed included
   std::string cut;         ///< the cut in words
-  /// With communication and calculation overlapped at best.
-  [[nodiscard]] double seconds() const { return alpha + (bandwidth > calculation ? bandwidth : calculation); }
-  /// For plans in which all ranks finish each stage before the next; groups side by side may stay below it.
+  /// Holds for every plan. Not their sum: groups that run side by side, and chunks, can pay them at the same time.
+  [[nodiscard]] double seconds() const { return std::max({alpha, bandwidth, calculation}); }
+  /// What binds, in words: "link time of every server's own link".
+  [[nodiscard]] std::string binding() const;
+  /// For plans in which all ranks finish each stage before the next.
   [[nodiscard]] double sequential_seconds() const { return alpha + bandwidth + calculation; }
 };
 LowerBound lower_bound(const Topology& topology, double size_floats);

@@ -51,7 +51,7 @@ double longest_path(const Topology& topology) {
 
 struct Cut {
   double ratio = 0;  ///< seconds per float
-  std::string words;
+  double parts = 0;
 };
 
 /// The best partition of the servers below `top`, plus (unless it is the root) all others as one part.
@@ -67,7 +67,7 @@ class CutSearch {
       const double ratio = std::isinf(speed_) ? 0 : 2 * (parts_ - 1) / speed_;
       if (ratio <= cut.ratio * (1 + 1e-12)) break;
       cut.ratio = ratio;
-      cut.words = fmt::format("{} parts", parts_);
+      cut.parts = parts_;
     }
     return cut;
   }
@@ -112,6 +112,11 @@ class CutSearch {
 
 }  // namespace
 
+std::string LowerBound::binding() const {
+  if (alpha >= bandwidth && alpha >= calculation) return "latency of the longest path";
+  return bandwidth >= calculation ? "link time " + cut : "calculation";
+}
+
 LowerBound lower_bound(const Topology& topology, double size_floats) {
   LowerBound bound;
   const auto n = static_cast<double>(topology.num_servers());
@@ -127,15 +132,17 @@ LowerBound lower_bound(const Topology& topology, double size_floats) {
     const Cut cut = CutSearch(topology, id).best();
     if (cut.ratio > slope) {
       slope = cut.ratio;
-      bound.cut = id == topology.root() ? fmt::format("between {}", cut.words)
-                                        : fmt::format("between {} around a {}", cut.words, node.name);
+      bound.cut = cut.parts == n ? "of every server's own link"
+                  : id == topology.root()
+                      ? fmt::format("of the links of {} parts of the network", cut.parts)
+                      : fmt::format("of the links of {} parts of the network around a {}", cut.parts, node.name);
     }
   }
   for (NodeId id = 0; id < topology.num_nodes(); ++id) {
     if (id == topology.root() || topology.num_servers(id) == topology.num_servers()) continue;
     if (topology.node(id).uplink.beta > slope) {
       slope = topology.node(id).uplink.beta;
-      bound.cut = fmt::format("the link of a {}", topology.node(id).name);
+      bound.cut = fmt::format("of the link above a {}", topology.node(id).name);
     }
   }
   bound.bandwidth = slope * size_floats;

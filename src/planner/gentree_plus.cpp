@@ -13,9 +13,10 @@
 //   4. or the structure below the switch is ignored: its servers (up to 64) are combined by digits as if it were one
 //      switch;
 //   5. the whole vector runs in one piece or in k chunks that follow each other through the stages.
-// Beside these, up to kMaxComparedFlat servers, the flat algorithms reduce-broadcast, ring, rhd and cps, the flat
-// hcps and hring that are best in one piece (beyond kMaxFlat servers: if that already is better), and both forms of
-// GenTree, each in one piece or in chunks.
+// Beside these, both forms of GenTree and the flat algorithms: up to kMaxComparedFlat servers reduce-broadcast, ring,
+// rhd and cps, the flat hcps and hring that are best in one piece (beyond kMaxFlat servers: if that already is better);
+// for larger networks any of reduce-broadcast, ring, rhd, cps and hcps whose bound leaves a chance. Each in one piece
+// or in chunks.
 //
 // Method: dynamic programming over distinct subtrees. What a subtree's plan means for the stages above is its
 // footprint (active ranks below each link, how busy links and servers are, latency and time so far). For every k of a
@@ -26,6 +27,7 @@
 // Complexity: O(distinct subtrees * kept plans * factorisations * distinct links); subsets and unequal children cost
 // O(servers below) each. Deterministic: no randomness, ties go to the earlier candidate.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -449,7 +451,15 @@ class Finals {
     const PricedPlan priced(plan, topology_, options_);
     plan.num_chunks = priced.best_chunks(size_, limit_);
     const double seconds = priced.pipelined_cost(size_, plan.num_chunks).total();
-    best_.considered.push_back({plan.algorithm, plan.num_chunks, seconds});
+    std::string words = plan.algorithm;
+    if (words == "gentree+") {
+      words = "";
+      for (const SwitchChoice& c : switches) {
+        words += fmt::format("{}{} {} {}{}", words.empty() ? "" : "; ", c.name, c.algorithm, fmt::join(c.factors, "x"),
+                             c.is_rearranged ? " rearranged" : "");
+      }
+    }
+    best_.considered.push_back({words, plan.num_chunks, seconds});
     if (seconds >= least_) return;
     least_ = seconds;
     best_.plan = std::move(plan);
@@ -521,6 +531,12 @@ TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelO
     const bool few = topology.num_servers() <= kMaxFlat;
     for (const Prediction& p : few ? predictor.at(size_floats) : predictor.below(size_floats, finals.least())) {
       offer(p.spec, p.terms);
+    }
+  }
+  if (topology.num_servers() > kMaxComparedFlat) {  // bounds settle most of them
+    Predictor predictor(topology, classic_algorithms(), options);
+    for (const Prediction& p : predictor.below(size_floats, finals.least())) {
+      finals.offer(build_plan(p.spec, topology.num_servers()), {flat_choice(topology, p.spec, p.terms)});
     }
   }
   TreePlan out = finals.take();

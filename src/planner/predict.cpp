@@ -15,11 +15,13 @@
 #include <limits>
 #include <set>
 
+#include "gar/planner.hpp"
+
 namespace gar {
 
 namespace {
 
-constexpr std::int64_t kMaxPricedInstances = 20'000'000;  // stages * servers that may be priced for one `hcps`
+constexpr std::int64_t kMaxPricedInstances = 10'000'000;  // stages * servers that may be priced for one `hcps`
 constexpr std::int64_t kMaxUnevenServers = 4096;
 constexpr std::int64_t kMaxUnevenThreeLevels = 256;
 constexpr std::int64_t kMaxUnevenThreeLevelsOnOneSwitch = 1024;  // where the bounds are tight
@@ -86,7 +88,12 @@ std::vector<AlgorithmSpec> uneven_candidates(std::int64_t n, bool with_three_lev
   return out;
 }
 
-double closed_bound(const Candidate& c, double size_floats, const OneSwitch& p) {
+double closed_bound(const Candidate& c, std::int64_t n, double size_floats, const OneSwitch& p) {
+  if (c.spec.name == "cps") return closed_cps(n, size_floats, p).total();
+  if (c.spec.name == "ring") return closed_ring(n, size_floats, p).total();
+  if (c.spec.name == "rhd") return closed_rhd(n, size_floats, p).total();
+  if (c.spec.name == "reduce-broadcast") return closed_reduce_broadcast(n, size_floats, p).total();
+  if (c.spec.name == "acps") return 0;
   if (c.spec.name == "hring") return closed_hierarchical_ring(c.spec.factors, size_floats, p).total();
   if (!c.spec.uneven) return closed_hcps(c.spec.factors, size_floats, p).total();
   std::vector<std::int64_t> smaller = c.spec.factors;  // a group may have one member less
@@ -100,7 +107,8 @@ double closed_bound(const Candidate& c, double size_floats, const OneSwitch& p) 
 
 // The closed form with the best parameters of any server. Nor can a flat plan be faster than its stages' shortest
 // paths, the strongest cut and the calculation together.
-double bound_of(const Candidate& c, double size_floats, const OneSwitch& p, const LowerBound& per_float) {
+double bound_of(const Candidate& c, std::int64_t n, double size_floats, const OneSwitch& p,
+                const LowerBound& per_float) {
   std::int64_t steps = static_cast<std::int64_t>(c.spec.factors.size());
   if (c.spec.name == "hring") {
     steps = 0;
@@ -108,7 +116,7 @@ double bound_of(const Candidate& c, double size_floats, const OneSwitch& p, cons
   }
   const double calculation = p.delta > 0 ? per_float.calculation : 0;
   const double by_cut = 2 * static_cast<double>(steps) * p.alpha + size_floats * (per_float.bandwidth + calculation);
-  return std::max(by_cut, closed_bound(c, size_floats, p));
+  return std::max(by_cut, closed_bound(c, n, size_floats, p));
 }
 
 }  // namespace
@@ -118,6 +126,7 @@ struct Predictor::Impl {
   struct Family {
     AlgorithmSpec asked;
     std::vector<Candidate> candidates;
+    std::int64_t work = 0;  // spent on pricing them so far, in stages * servers
   };
 
   Topology topology;
@@ -130,7 +139,7 @@ struct Predictor::Impl {
       : topology(t), options(o), best(best_case(t, o)), per_float(lower_bound(t, 1)) {
     const std::int64_t n = topology.num_servers();
     for (const AlgorithmSpec& spec : algorithms) {
-      Family family{spec, {}};
+      Family family{spec, {}, 0};
       if (spec.name == "hcps" && spec.factors.empty() && n > 1) {
         for (auto& factors : ordered_factorisations(n)) {
           if (factors.size() > 1 || n < 4) family.candidates.push_back({{"hcps", std::move(factors), false}, {}});
@@ -161,6 +170,24 @@ struct Predictor::Impl {
     return *c.priced;
   }
 
+  // On regular trees GenTree's factors, level by level, are a factorisation of N, too. Where there are too many to
+  // settle them all, that one comes first.
+  void put_tree_first(const Family& family, double size_floats,
+                      std::vector<std::pair<double, std::size_t>>& order) const {
+    std::vector<std::int64_t> factors;
+    for (const SwitchChoice& s : gentree(topology, size_floats, {false, options}).switches) {
+      if (s.algorithm == "ring" || s.algorithm == "acps") return;
+      factors.insert(factors.end(), s.factors.begin(), s.factors.end());
+    }
+    const auto it = std::find_if(order.begin(), order.end(),
+                                 [&](const auto& o) { return family.candidates[o.second].spec.factors == factors; });
+    if (it != order.end()) {
+      const auto first = *it;
+      order.erase(it);
+      order.insert(order.begin(), first);
+    }
+  }
+
   /// Which candidates of a family matter: any one below `enough` will do, and none from `limit` on.
   struct Goal {
     double enough = -1;
@@ -172,26 +199,31 @@ struct Predictor::Impl {
     if (family.candidates.size() == 1) {
       Candidate& c = family.candidates.front();
       out.spec = c.spec;
-      out.terms = price(c).cost(size_floats);
+      const bool hopeless =
+          std::isfinite(goal.limit) && bound_of(c, topology.num_servers(), size_floats, best, per_float) >= goal.limit;
+      out.num_priced = hopeless ? 0 : 1;
+      if (!hopeless) out.terms = price(c).cost(size_floats);
       return out;
     }
     std::vector<std::pair<double, std::size_t>> order;
     order.reserve(family.candidates.size());
     for (std::size_t i = 0; i < family.candidates.size(); ++i) {
-      order.emplace_back(bound_of(family.candidates[i], size_floats, best, per_float), i);
+      order.emplace_back(bound_of(family.candidates[i], topology.num_servers(), size_floats, best, per_float), i);
     }
     std::sort(order.begin(), order.end());
+    if (topology.num_servers() > kMaxUnevenServers) put_tree_first(family, size_floats, order);
     out.num_considered = static_cast<std::int64_t>(order.size());
     out.num_priced = 0;
     double least = std::numeric_limits<double>::infinity();
-    std::int64_t work = 0;
     for (const auto& [bound, i] : order) {
       if (bound >= least || least < goal.enough || bound >= goal.limit) break;
       Candidate& c = family.candidates[i];
-      work += static_cast<std::int64_t>(c.spec.factors.size()) * topology.num_servers();
-      if (work > kMaxPricedInstances && out.num_priced > 0) {
-        out.is_complete = false;
-        break;
+      if (!c.priced) {
+        if (family.work > kMaxPricedInstances) {
+          out.is_complete = false;
+          continue;
+        }
+        family.work += static_cast<std::int64_t>(c.spec.factors.size()) * topology.num_servers();
       }
       ++out.num_priced;
       const Terms terms = price(c).cost(size_floats);

@@ -23,8 +23,8 @@ namespace {
 constexpr double kTie = 1e-12;   // relative: what rounding may cost
 constexpr double kBound = 1e-9;  // relative: sums in different orders
 constexpr int kNumBatches = 8;   // tests of their own: a failure says where, the rest still runs
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kNumTrees = 160;
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kNumTrees = 160;  // slow builds
 #else
 constexpr int kNumTrees = 2000;
 #endif

@@ -19,8 +19,8 @@ TEST(LowerBound, Star) {
   EXPECT_EQ(bound.alpha, 3);
   EXPECT_DOUBLE_EQ(bound.bandwidth, 2 * 0.75 * 64 * 0.25);
   EXPECT_DOUBLE_EQ(bound.calculation, 0.75 * 64 * 0.125 + 1.25 * 64 * 0.0625);
-  EXPECT_EQ(bound.cut, "between 4 parts");
-  EXPECT_DOUBLE_EQ(bound.seconds(), 3 + 24);
+  EXPECT_EQ(bound.binding(), "link time of every server's own link");
+  EXPECT_DOUBLE_EQ(bound.seconds(), 24);
   EXPECT_DOUBLE_EQ(bound.sequential_seconds(), 3 + 24 + 11);
   // CPS without incast reaches the last two and needs two paths.
   const Terms cost = PricedPlan(cps(4), star).cost(64);
