@@ -65,16 +65,40 @@ void Busy::resize(std::size_t instances, std::size_t ranks) {
   calculation.resize(ranks);
 }
 
-void Busy::add(const Busy& other, std::size_t first_instance, std::size_t first_rank) {
+void Busy::trim() {
+  const auto is_idle = [](const auto& a, const auto& b) {
+    return a.beta == 0 && a.epsilon == 0 && b.beta == 0 && b.epsilon == 0;
+  };
+  std::size_t begin = 0;
+  std::size_t end = up.size();
+  while (begin < end && is_idle(up[begin], down[begin])) ++begin;
+  while (begin < end && is_idle(up[end - 1], down[end - 1])) --end;
+  up = {up.begin() + static_cast<std::ptrdiff_t>(begin), up.begin() + static_cast<std::ptrdiff_t>(end)};
+  down = {down.begin() + static_cast<std::ptrdiff_t>(begin), down.begin() + static_cast<std::ptrdiff_t>(end)};
+  first_instance += begin;
+  begin = 0;
+  end = calculation.size();
+  const auto rests = [&](std::size_t r) { return calculation[r].gamma == 0 && calculation[r].delta == 0; };
+  while (begin < end && rests(begin)) ++begin;
+  while (begin < end && rests(end - 1)) --end;
+  calculation = {calculation.begin() + static_cast<std::ptrdiff_t>(begin),
+                 calculation.begin() + static_cast<std::ptrdiff_t>(end)};
+  first_rank += begin;
+}
+
+void Busy::add(const Busy& other, std::size_t at_instance, std::size_t at_rank) {
+  const auto plus = [](const LinkCost& a, const LinkCost& b) {
+    return LinkCost{a.beta + b.beta, a.epsilon + b.epsilon};
+  };
   for (std::size_t i = 0; i < other.up.size(); ++i) {
-    up[first_instance + i].beta += other.up[i].beta;
-    up[first_instance + i].epsilon += other.up[i].epsilon;
-    down[first_instance + i].beta += other.down[i].beta;
-    down[first_instance + i].epsilon += other.down[i].epsilon;
+    const std::size_t to = at_instance + other.first_instance + i;
+    up[to] = plus(up[to], other.up[i]);
+    down[to] = plus(down[to], other.down[i]);
   }
   for (std::size_t r = 0; r < other.calculation.size(); ++r) {
-    calculation[first_rank + r].gamma += other.calculation[r].gamma;
-    calculation[first_rank + r].delta += other.calculation[r].delta;
+    ServerParams& to = calculation[at_rank + other.first_rank + r];
+    to.gamma += other.calculation[r].gamma;
+    to.delta += other.calculation[r].delta;
   }
 }
 

@@ -35,9 +35,13 @@ struct Busy {
   std::vector<LinkCost> up, down;         ///< per instance
   std::vector<ServerParams> calculation;  ///< per rank: seconds of adding and of memory access
   [[nodiscard]] bool is_wanted() const { return !up.empty(); }
+  std::size_t first_instance = 0;  ///< what up[0], down[0] and calculation[0] stand for, after trim()
+  std::size_t first_rank = 0;
   void resize(std::size_t instances, std::size_t ranks);
+  /// Drops what is idle at both ends.
+  void trim();
   /// Adds another one whose instance 0 and rank 0 are ours at these places.
-  void add(const Busy& other, std::size_t first_instance, std::size_t first_rank);
+  void add(const Busy& other, std::size_t at_instance, std::size_t at_rank);
 };
 
 /// The busiest link direction found so far, and the worst incast.

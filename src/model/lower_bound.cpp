@@ -132,7 +132,7 @@ LowerBound lower_bound(const Topology& topology, double size_floats) {
     const Cut cut = CutSearch(topology, id).best();
     if (cut.ratio > slope) {
       slope = cut.ratio;
-      bound.cut = cut.parts == n ? "of every server's own link"
+      bound.cut = cut.parts == n && id == topology.root() ? "of every server's own link"
                   : id == topology.root()
                       ? fmt::format("of the links of {} parts of the network", cut.parts)
                       : fmt::format("of the links of {} parts of the network around a {}", cut.parts, node.name);

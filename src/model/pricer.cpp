@@ -123,7 +123,7 @@ class Pricer {
   std::int32_t unit_for(SubPlanId id, std::int64_t base) {
     const std::int64_t n = index_.num_ranks(id);
     const Place place = find_place(topology_, base, base + n);
-    const auto key = std::make_tuple(id, topology_.shape(place.node), base - place.node_first);
+    const auto key = key_of(id, place, base);
     if (const auto it = known_.find(key); it != known_.end()) return it->second;
     PricedPlan::Unit unit;
     const SubPlan& sp = plan_.subplans[static_cast<std::size_t>(id)];
@@ -164,20 +164,38 @@ class Pricer {
       step += steps;
     }
     out_.units_.push_back(std::move(unit));
-    if (options_.overlap) busy_.push_back({std::move(busy), shares_links});
+    if (options_.overlap) {
+      busy.trim();
+      busy_.push_back({std::move(busy), base - place.node_first, shares_links});
+    }
     return known_[key] = static_cast<std::int32_t>(out_.units_.size()) - 1;
+  }
+
+  // Places that look the same: below a switch with equal children it does not matter with which child a range begins.
+  using Key = std::tuple<SubPlanId, std::int32_t, std::int64_t>;
+  Key key_of(SubPlanId id, const Place& place, std::int64_t base) const {
+    const Node& node = topology_.node(place.node);
+    const std::int64_t offset = base - place.node_first;
+    const bool alike = node.children.size() == 1;
+    return {id, topology_.shape(place.node), alike ? offset % topology_.num_servers(node.children[0].node) : offset};
   }
 
   // Adds what a sub-plan at one place, and everything below it, keeps busy.
   void add_busy(SubPlanId id, std::int64_t base, const PricingTree& whole, Busy& all) {
     const Place place = find_place(topology_, base, base + index_.num_ranks(id));
-    const auto key = std::make_tuple(id, topology_.shape(place.node), base - place.node_first);
-    const auto& [busy, shares_links] = busy_[static_cast<std::size_t>(known_.at(key))];
+    const BusyUnit& unit = busy_[static_cast<std::size_t>(known_.at(key_of(id, place, base)))];
     std::int32_t instance = whole.tree.leaf[static_cast<std::size_t>(place.node_first)];
     while (whole.tree.depth[static_cast<std::size_t>(instance)] > place.depth) {
       instance = whole.tree.parent[static_cast<std::size_t>(instance)];
     }
-    all.add(busy, static_cast<std::size_t>(instance), static_cast<std::size_t>(place.node_first));
+    // The unit was priced where it was met first, perhaps some equal children further left.
+    const std::int64_t ranks = base - place.node_first - unit.offset;
+    const std::int64_t child_ranks = topology_.num_servers(topology_.node(place.node).children[0].node);
+    const std::int64_t child_instances = tree_of(place).tree.end[1] - 1;
+    const std::int64_t instances = ranks / child_ranks * child_instances;
+    all.add(unit.busy, static_cast<std::size_t>(instance + instances),
+            static_cast<std::size_t>(place.node_first + ranks));
+    const bool shares_links = unit.shares_links;
     if (shares_links) return;
     std::int64_t first = base;
     for (const SubPlanRun& run : plan_.subplans[static_cast<std::size_t>(id)].children) {
@@ -421,11 +439,16 @@ class Pricer {
   ModelOptions options_;
   PricedPlan& out_;
   std::map<std::int32_t, PricingTree> trees_;
-  std::map<std::tuple<SubPlanId, std::int32_t, std::int64_t>, std::int32_t> known_;
+  std::map<Key, std::int32_t> known_;
   std::map<SubPlanId, bool> equal_;
   std::map<SubPlanId, std::vector<std::int32_t>> active_below_;
   GroupPaths paths_;
-  std::vector<std::pair<Busy, bool>> busy_;  // per unit; and whether its children's loads are in it
+  struct BusyUnit {
+    Busy busy;
+    std::int64_t offset = 0;    // of its first rank from its place's
+    bool shares_links = false;  // the children's loads are in it, too
+  };
+  std::vector<BusyUnit> busy_;  // per unit
 };
 
 void Pricer::lockstep(const Place& place, std::int64_t base, std::int64_t n, Interval steps, PricedPlan::Unit& unit,

@@ -40,7 +40,7 @@ TEST(GenTreePlus, PapersNetworks) {
       EXPECT_GE(seconds, bound);
       // At 1e8 floats the aim is 15% above the bound. On cdc384 moving to a subset costs about a rack's time once more.
       if (size == 1e8) {
-        EXPECT_LE(seconds, bound * (std::string(network) == "cdc384" ? 1.30 : 1.15));
+        EXPECT_LE(seconds, bound * (std::string(network) == "cdc384" ? 1.35 : 1.15));
       }
       ASSERT_FALSE(plus.considered.empty());
       EXPECT_NEAR(plus.considered.front().seconds, seconds, 1e-9 * seconds);

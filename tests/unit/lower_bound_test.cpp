@@ -37,7 +37,7 @@ TEST(LowerBound, SlowUplinks) {
   const LowerBound bound = lower_bound(racks, 64);
   EXPECT_EQ(bound.alpha, 10);
   EXPECT_DOUBLE_EQ(bound.bandwidth, 64);
-  EXPECT_EQ(bound.cut, "between 2 parts");
+  EXPECT_EQ(bound.cut, "of the links of 2 parts of the network");
   EXPECT_DOUBLE_EQ(bound.calculation, 11);
 }
 
@@ -51,7 +51,7 @@ TEST(LowerBound, UnequalServers) {
   const LowerBound bound = lower_bound(unequal, 64);
   EXPECT_EQ(bound.alpha, 10);
   EXPECT_DOUBLE_EQ(bound.bandwidth, 64);
-  EXPECT_EQ(bound.cut, "the link of a slow");
+  EXPECT_EQ(bound.cut, "of the link above a slow");
   EXPECT_DOUBLE_EQ(bound.calculation, 2 * 64 / 9.0);
 }
 
@@ -69,7 +69,7 @@ TEST(LowerBound, TheStrongestCutMayLieAroundARack) {
                         3);
   const LowerBound bound = lower_bound(uneven, 64);
   EXPECT_DOUBLE_EQ(bound.bandwidth, 8 * 64 / 6.0);
-  EXPECT_EQ(bound.cut, "between 5 parts around a rack");
+  EXPECT_EQ(bound.cut, "of the links of 5 parts of the network around a rack");
   EXPECT_EQ(bound.calculation, 0);
   EXPECT_EQ(bound.alpha, 0);
 }
@@ -142,6 +142,26 @@ TEST(Optimality, OfCpsAndRing) {
   EXPECT_EQ(r.num_steps, 6);
   EXPECT_TRUE(r.bandwidth && r.incast);
   EXPECT_FALSE(r.latency || r.memory_access);
+}
+
+// Racks a (near, far, far) and b (fast, slow). Everything is free but two things: far servers have a latency of 1, the slow
+// one a link of 1. The plan pays both at the same time, in different racks, once on the way up and once on the way down.
+TEST(LowerBound, LatencyAndBandwidthInDifferentBranches) {
+  const std::vector<Node> nodes{{"near", 0, {0, 0, 9}, {0, 0}, {}},        {"far", 1, {0, 0, 9}, {0, 0}, {}},
+                                {"fast", 0, {0, 0, 9}, {0, 0}, {}},        {"slow", 0, {1, 0, 9}, {0, 0}, {}},
+                                {"a", 0, {0, 0, 9}, {}, {{0, 1}, {1, 2}}}, {"b", 0, {0, 0, 9}, {}, {{2, 1}, {3, 1}}},
+                                {"root", 0, {}, {}, {{4, 1}, {5, 1}}}};
+  const Topology topology("branches", nodes, 6);
+  const Stage to_first{StageKind::kPlace, 1, 1, {{0, 1, 0}}};
+  Plan plan;
+  plan.num_ranks = 5;
+  plan.subplans = {
+      {{{kLeaf, 3}}, {to_first}, "a"}, {{{kLeaf, 2}}, {to_first}, "b"}, {{{0, 1}, {1, 1}}, {to_first}, "root"}};
+  plan.root = 2;
+  const double cost = PricedPlan(plan, topology).cost(1).total();
+  EXPECT_EQ(cost, 2);
+  EXPECT_GE(cost, lower_bound(topology, 1).seconds());
+  EXPECT_LT(cost, lower_bound(topology, 1).sequential_seconds());
 }
 
 }  // namespace
