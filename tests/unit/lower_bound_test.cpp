@@ -144,8 +144,9 @@ TEST(Optimality, OfCpsAndRing) {
   EXPECT_FALSE(r.latency || r.memory_access);
 }
 
-// Racks a (near, far, far) and b (fast, slow). Everything is free but two things: far servers have a latency of 1, the slow
-// one a link of 1. The plan pays both at the same time, in different racks, once on the way up and once on the way down.
+// Racks a (near, far, far) and b (fast, slow). Everything is free but two things: far servers have a latency of 1, the
+// slow one a link of 1. The plan pays both at the same time, in different racks, once on the way up and once on the way
+// down.
 TEST(LowerBound, LatencyAndBandwidthInDifferentBranches) {
   const std::vector<Node> nodes{{"near", 0, {0, 0, 9}, {0, 0}, {}},        {"far", 1, {0, 0, 9}, {0, 0}, {}},
                                 {"fast", 0, {0, 0, 9}, {0, 0}, {}},        {"slow", 0, {1, 0, 9}, {0, 0}, {}},
