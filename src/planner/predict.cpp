@@ -109,7 +109,7 @@ double closed_bound(const Candidate& c, std::int64_t n, double size_floats, cons
 // paths, the strongest cut and the calculation together.
 double bound_of(const Candidate& c, std::int64_t n, double size_floats, const OneSwitch& p,
                 const LowerBound& per_float) {
-  std::int64_t steps = static_cast<std::int64_t>(c.spec.factors.size());
+  auto steps = static_cast<std::int64_t>(c.spec.factors.size());
   if (c.spec.name == "hring") {
     steps = 0;
     for (const std::int64_t f : c.spec.factors) steps += f - 1;
