@@ -1,13 +1,10 @@
 // gar topo show|check|import|convert: draws, validates, reads and writes networks.
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <sstream>
-#include <stdexcept>
 
+#include "apps/gar/files.hpp"
 #include "apps/gar/json_output.hpp"
 #include "apps/gar/topo_show.hpp"
 #include "apps/gar/verbs.hpp"
@@ -84,13 +81,6 @@ int check(const TopoArgs& args, const Context& context) {
   }
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw std::runtime_error(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
-}
-
 // Writes to -o, or to standard output. A --json document says what was written where.
 int emit(const Topology& topology, const std::string& format, const TopoArgs& args, const Context& context) {
   std::ostringstream out;
@@ -101,7 +91,7 @@ int emit(const Topology& topology, const std::string& format, const TopoArgs& ar
   }
   const std::string text = out.str();
   const bool to_file = !args.output.empty() && args.output != "-";
-  if (to_file) write_file(args.output, text);
+  if (to_file) save_file(args.output, [&](std::ostream& file) { file << text; });
   if (context.json) {
     Json document = json_document("gar.topo-convert/1");
     document["name"] = topology.name();

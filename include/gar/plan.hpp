@@ -20,7 +20,7 @@
 // Stages are either digit stages whose radices multiply to the number of children, or a kPlace first; kPlace stages
 // may follow both. Digit stages need children with equal placements.
 //
-// The stages make a ReduceScatter; the AllGather is its mirror image and is not stored. See docs/formats.md.
+// The stages make a ReduceScatter; the AllGather is its mirror image and is not stored. See docs/formats-plan.md.
 #pragma once
 
 #include <cstdint>
