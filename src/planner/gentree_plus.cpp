@@ -52,6 +52,7 @@ constexpr std::int64_t kMaxFlat = 64;            // servers that are also combin
 constexpr std::int64_t kMaxManySubsets = 2048;   // servers of a child for which all subset sizes are tried
 constexpr std::int64_t kMaxComparedFlat = 4096;  // servers up to which every flat algorithm is compared
 constexpr std::size_t kMaxMoved = 2;             // beyond that, plans of the children for which any is tried
+constexpr std::int64_t kManyChunks = 64;  // and the one number of chunks, beside 1, for which children are chosen
 constexpr std::int64_t kMaxChunks = 1 << 14;
 constexpr std::size_t kMaxFactorisations = 2000;
 
@@ -149,7 +150,10 @@ class Search {
       }
     } else {  // for every number of chunks, what is best for each child
       std::set<std::vector<const Option*>> seen;
+      std::int64_t below = 0;
+      for (const ChildRun& run : node.children) below += run.count * topology_.num_servers(run.node);
       for (const std::int64_t k : chunks_) {
+        if (below > kMaxManySubsets && k != 1 && k != kManyChunks) continue;  // each of them takes long to price
         std::map<std::int32_t, const Option*> pick;
         std::vector<const Option*> key;
         for (const std::int32_t s : shapes) {
