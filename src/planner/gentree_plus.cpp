@@ -15,8 +15,8 @@
 //   5. the whole vector runs in one piece or in k chunks that follow each other through the stages.
 // Beside these, both forms of GenTree and the flat algorithms: up to kMaxComparedFlat servers reduce-broadcast, ring,
 // rhd and cps, the flat hcps and hring that are best in one piece (beyond kMaxFlat servers: if that already is better);
-// for larger networks any of reduce-broadcast, ring, rhd, cps and hcps whose bound leaves a chance. Each in one piece
-// or in chunks.
+// for larger networks any of reduce-broadcast, ring, rhd and cps whose bound leaves a chance. Each in one piece or in
+// chunks.
 //
 // Method: dynamic programming over distinct subtrees. What a subtree's plan means for the stages above is its
 // footprint (active ranks below each link, how busy links and servers are, latency and time so far). For every k of a
@@ -538,7 +538,9 @@ TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelO
     }
   }
   if (topology.num_servers() > kMaxComparedFlat) {  // bounds settle most of them
-    Predictor predictor(topology, classic_algorithms(), options);
+    std::vector<AlgorithmSpec> single = classic_algorithms();
+    std::erase_if(single, [](const AlgorithmSpec& spec) { return spec.name == "hcps"; });
+    Predictor predictor(topology, single, options);
     for (const Prediction& p : predictor.below(size_floats, finals.least())) {
       finals.offer(build_plan(p.spec, topology.num_servers()), {flat_choice(topology, p.spec, p.terms)});
     }
