@@ -1,4 +1,5 @@
-// Files to values and back: the only part of the library that knows a file format. See docs/formats-topology.md and docs/formats-plan.md.
+// Files to values and back: the only part of the library that knows a file format. See docs/formats-topology.md and
+// docs/formats-plan.md.
 #pragma once
 
 #include <iosfwd>
