@@ -22,6 +22,6 @@ show topo show -t sym384
 say "Which AllReduce is fastest for 1e8 floats, and why?"
 show predict -t sym384 --count 1e8
 say "The plan of the fastest one, and what it costs"
-show plan -t sym384 --count 1e8 --algo hcps -o plan.json
+show plan -t sym384 --count 1e8 -o plan.json
 say "The proof"
 show verify plan.json
