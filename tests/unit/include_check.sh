@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The arrows between the modules, checked on the #include lines: include_check.sh SOURCE_DIR
-# topology <- plan <- model <- planner; topology, plan, model <- io; everything <- apps, tests, bench.
+# topology <- plan <- model <- planner, sim; topology, plan, model <- io; everything <- apps, tests, bench.
 set -euo pipefail
 cd "$1"
 status=0
@@ -15,11 +15,12 @@ declare -A public=(
   [plan]="errors topology plan algorithms verify"
   [model]="errors topology plan algorithms verify model"
   [planner]="errors topology plan algorithms verify model planner predict"
+  [sim]="errors topology plan model simulate"
   [io]="errors topology plan algorithms verify model io"
 )
 declare -A modules=(
   [topology]="topology" [plan]="topology plan" [model]="topology plan model"
-  [planner]="topology plan model planner" [io]="topology plan model io"
+  [planner]="topology plan model planner" [sim]="topology plan model sim" [io]="topology plan model io"
 )
 has_word() { [[ " $1 " == *" $2 "* ]]; }
 

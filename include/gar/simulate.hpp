@@ -1,0 +1,169 @@
+// The simulator: what a plan does on a network over time.
+//
+// Fluid flows with max-min fair rates. A message first pays the latency of its path, then its bytes flow; the
+// capacity of a link direction is 1 / (beta + max(w - incast_threshold, 0) * epsilon) floats per second, where w counts
+// the distinct senders whose bytes are flowing over it at that moment. A rank starts a step when it has finished the
+// step before (all its messages received and reduced); messages of one step from one rank to another are one flow.
+// With several chunks a rank starts a step of a chunk when it has finished the chunk's step before and the same step of
+// the chunk before; reductions of several chunks share the server. See docs/simulator.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gar/model.hpp"
+#include "gar/plan.hpp"
+#include "gar/topology.hpp"
+
+namespace gar {
+
+/// How the same semantics are computed: every flow on its own, or classes of ranks, links and flows that cannot be told
+/// apart, each of them once. kAuto takes classes where they save work.
+enum class SimulationEngine { kAuto, kFlows, kClasses };
+
+/// A node instance of a topology: the one at `depth` (root = 0) above or at `rank`.
+struct NodePlace {
+  std::int64_t rank = 0;
+  int depth = 0;
+  bool operator==(const NodePlace&) const = default;
+};
+
+/// Something that is wrong with the link from a node to its parent.
+struct LinkCondition {
+  NodePlace node;
+  bool up = true;         ///< applies to the direction towards the root
+  bool down = true;       ///< applies to the direction away from it
+  double capacity = 1;    ///< what is left of its capacity, 0 (failed) to any factor
+  double background = 0;  ///< share of its capacity, 0 to below 1, that other traffic takes; it counts as a sender
+};
+
+/// A server whose calculation takes `factor` times as long.
+struct SlowServer {
+  std::int64_t rank = 0;
+  double factor = 1;
+};
+
+struct SimulationProgress {
+  double seconds = 0;  ///< simulated so far
+  double flows_done = 0;
+  double flows = 0;
+};
+
+/// One link direction. A class of `count` links that behave alike is named by its first one.
+struct LinkId {
+  NodePlace node;
+  bool is_down = false;
+};
+/// "downlink of rack3".
+std::string link_name(const Topology& topology, const LinkId& link);
+
+/// Receives what happens while it happens, for traces. Times in seconds from the start; ranks are the first ones of
+/// their class when classes are simulated.
+class SimulationObserver {
+ public:
+  SimulationObserver() = default;
+  SimulationObserver(const SimulationObserver&) = delete;
+  SimulationObserver& operator=(const SimulationObserver&) = delete;
+  virtual ~SimulationObserver() = default;
+  /// Called once for every rank (or class of ranks) and link (or class), before anything happens.
+  virtual void on_rank(std::int64_t rank, std::int64_t alike) = 0;
+  virtual void on_link(const LinkId& link, std::int64_t alike) = 0;
+  /// A rank has finished a step: it started at `start`, had received everything at `received`, was done at `done`.
+  virtual void on_step(std::int64_t rank, std::int64_t chunk, std::int64_t step, double start, double received,
+                       double done) = 0;
+  /// The message `from` -> `to` has arrived: sent at `start`, bytes flowing from `flowing` to `end`. `alike` messages
+  /// did the same.
+  virtual void on_flow(std::int64_t from, std::int64_t to, std::int64_t chunk, std::int64_t step, double start,
+                       double flowing, double end, double floats, std::int64_t alike) = 0;
+  /// From `time` on the link carries `flows` flows of `senders` senders.
+  virtual void on_load(const LinkId& link, double time, std::int64_t flows, std::int64_t senders) = 0;
+};
+
+struct SimulationOptions {
+  bool barrier = false;  ///< nobody starts a step before everybody has finished the one before; chunks one by one
+  SimulationEngine engine = SimulationEngine::kAuto;
+  ModelKind model = ModelKind::kGenModel;               ///< kAbc: no incast and no memory access
+  IncastDegree degree = IncastDegree::kSenders;         ///< kParticipants: w is one more
+  std::vector<SlowServer> slow_servers;
+  std::vector<LinkCondition> links;
+  double jitter = 0;       ///< mean of a random extra share of every step's latency and of every calculation
+  std::uint64_t seed = 1;  ///< of the jitter: the same seed gives the same delays, whatever the plan or engine
+  SimulationObserver* observer = nullptr;
+  /// Called now and then; returning false ends the simulation, and the result is marked as partial.
+  std::function<bool(const SimulationProgress&)> progress;
+};
+
+/// What a link direction did. `count` alike links are one entry, named by the first.
+struct LinkUse {
+  LinkId link;
+  std::int64_t count = 1;
+  double busy_seconds = 0;    ///< time with bytes flowing
+  double incast_seconds = 0;  ///< of these, what incast cost: the share epsilon has in the cost of a float
+  double floats = 0;          ///< carried, by each of them
+  std::int64_t max_senders = 0;
+  double utilisation = 0;  ///< mean over the whole run of (rate / capacity without incast)
+};
+
+/// What a stage of the plan did. Stages of different subtrees that have the same step numbers are one.
+struct StageUse {
+  std::string label;  ///< "rack level, 8-way exchange"
+  bool is_gather = false;
+  std::int64_t first_step = 0;
+  std::int64_t num_steps = 1;
+  double begin = 0;  ///< when the first rank started it (chunk after chunk)
+  double end = 0;    ///< when the last rank had finished it
+  LinkId busiest;    ///< the link that its bytes kept busy longest
+  double busy_seconds = 0;
+  double incast_seconds = 0;
+  std::int64_t senders = 0;  ///< most of them on that link
+  double calculation_seconds = 0;  ///< the most that a server calculated
+};
+
+/// One hop of the critical path: `from` sent a message when it could, `rank` waited for it and reduced.
+struct PathHop {
+  std::int64_t from = 0;  ///< equal to `rank` when no message was waited for
+  std::int64_t rank = 0;
+  std::int64_t chunk = 0;
+  std::int64_t step = 0;
+  double begin = 0;     ///< when `from` could send
+  double received = 0;  ///< when `rank` had the bytes
+  double end = 0;       ///< when `rank` had reduced them
+  Terms terms;          ///< of end - begin
+  LinkId link;          ///< what limited the flow at its end
+};
+
+struct Simulation {
+  double seconds = 0;
+  bool is_complete = true;  ///< false: ended by `progress`; everything else tells what had happened by then
+  Terms terms;              ///< of the critical path; their sum is `seconds`
+  double flows = 0;         ///< messages, those of alike ranks included
+  double flows_done = 0;
+  std::int64_t events = 0;  ///< moments at which something happened
+  std::int64_t solves = 0;  ///< times that rates had to be found
+  std::int64_t memoised_steps = 0;
+  SimulationEngine engine = SimulationEngine::kFlows;
+  std::int64_t rank_classes = 0;  ///< ranks that were simulated
+  std::int64_t flow_classes = 0;  ///< flows that were simulated
+  std::vector<LinkUse> links;     ///< those that carried anything, busiest first
+  std::vector<StageUse> stages;
+  std::vector<PathHop> path;  ///< first hop first; empty when it was too long to be kept (kMaxPathRecords)
+  [[nodiscard]] double communication_seconds() const { return terms.alpha + terms.beta + terms.epsilon; }
+  [[nodiscard]] double calculation_seconds() const { return terms.gamma + terms.delta; }
+};
+
+/// Steps of ranks up to which the critical path is recorded.
+inline constexpr double kMaxPathRecords = 8e6;
+
+/// Simulates a plan for a vector of `size_floats` floats of 4 bytes. Throws PlanError when the plan does not fit the
+/// topology or cannot finish, InvalidArgument for conditions that name no rank or link, are out of range, or cut off a
+/// rank that the plan needs ("rank 37 cannot be reached").
+Simulation simulate(const Plan& plan, const Topology& topology, double size_floats,
+                    const SimulationOptions& options = {});
+
+/// The node instance with that name ("rack3/server5", as Topology::instance_name gives it) or, when the text is a
+/// number, the server of that rank. Throws InvalidArgument with the nearest names that exist.
+NodePlace find_place(const Topology& topology, const std::string& name);
+
+}  // namespace gar
