@@ -4,8 +4,11 @@
 // capacity of a link direction is 1 / (beta + max(w - incast_threshold, 0) * epsilon) floats per second, where w counts
 // the distinct senders whose bytes are flowing over it at that moment. A rank starts a step when it has finished the
 // step before (all its messages received and reduced); messages of one step from one rank to another are one flow.
-// With several chunks a rank starts a step of a chunk when it has finished the chunk's step before and the same step of
-// the chunk before; reductions of several chunks share the server. See docs/simulator.md.
+//
+// With several chunks a rank starts a step of a chunk when it has finished the chunk's step before and has started the
+// same step of the chunk before. What one step sends from one rank to another keeps its order: the bytes of a chunk
+// flow when its latency has passed and those of the chunk before (same step, same two ranks) have all arrived.
+// Reductions that a server does at the same time share it equally. See docs/simulator.md.
 #pragma once
 
 #include <cstdint>
@@ -90,6 +93,7 @@ struct SimulationOptions {
   std::vector<LinkCondition> links;
   double jitter = 0;       ///< mean of a random extra share of every step's latency and of every calculation
   std::uint64_t seed = 1;  ///< of the jitter: the same seed gives the same delays, whatever the plan or engine
+  bool keep_path = true;   ///< record the critical path (72 bytes for every step of a rank, up to kMaxPathRecords)
   SimulationObserver* observer = nullptr;
   /// Called now and then; returning false ends the simulation, and the result is marked as partial.
   std::function<bool(const SimulationProgress&)> progress;
@@ -123,7 +127,8 @@ struct StageUse {
 
 /// One hop of the critical path: `from` sent a message when it could, `rank` waited for it and reduced.
 struct PathHop {
-  std::int64_t from = 0;  ///< equal to `rank` when no message was waited for
+  bool is_message = false;  ///< false: no message was waited for, and `from` is `rank`
+  std::int64_t from = 0;    ///< with classes, the first of its class; may be that of `rank`, too
   std::int64_t rank = 0;
   std::int64_t chunk = 0;
   std::int64_t step = 0;
@@ -148,13 +153,13 @@ struct Simulation {
   std::int64_t flow_classes = 0;  ///< flows that were simulated
   std::vector<LinkUse> links;     ///< those that carried anything, busiest first
   std::vector<StageUse> stages;
-  std::vector<PathHop> path;  ///< first hop first; empty when it was too long to be kept (kMaxPathRecords)
+  std::vector<PathHop> path;      ///< first hop first; empty when there was too much to record (kMaxPathRecords)
   [[nodiscard]] double communication_seconds() const { return terms.alpha + terms.beta + terms.epsilon; }
   [[nodiscard]] double calculation_seconds() const { return terms.gamma + terms.delta; }
 };
 
 /// Steps of ranks up to which the critical path is recorded.
-inline constexpr double kMaxPathRecords = 8e6;
+inline constexpr double kMaxPathRecords = 1e6;
 
 /// Simulates a plan for a vector of `size_floats` floats of 4 bytes. Throws PlanError when the plan does not fit the
 /// topology or cannot finish, InvalidArgument for conditions that name no rank or link, are out of range, or cut off a

@@ -24,6 +24,7 @@
 #include "gar/errors.hpp"
 #include "gar/model.hpp"
 #include "model/digit_loads.hpp"
+#include "model/labels.hpp"
 #include "model/link_loads.hpp"
 
 namespace gar {
@@ -57,22 +58,6 @@ Place find_place(const Topology& topology, std::int64_t first, std::int64_t last
     }
     if (!descended) return p;
   }
-}
-
-std::string stage_label(const SubPlan& sp, const Stage& st) {
-  std::string what;
-  switch (st.kind) {
-    case StageKind::kDirect:
-      what = fmt::format("{}-way exchange", st.radix);
-      break;
-    case StageKind::kRing:
-      what = fmt::format("ring of {}", st.radix);
-      break;
-    case StageKind::kPlace:
-      what = "straight to the owners";
-      break;
-  }
-  return sp.label.empty() ? what : sp.label + ", " + what;
 }
 
 }  // namespace

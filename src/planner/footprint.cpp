@@ -19,8 +19,8 @@ double link_seconds(const LinkParams& link, double load, std::int64_t senders, c
   return load * link.beta;
 }
 
-void merge_link(std::vector<LinkUse>& links, const LinkUse& use) {
-  for (LinkUse& known : links) {
+void merge_link(std::vector<FootprintLink>& links, const FootprintLink& use) {
+  for (FootprintLink& known : links) {
     if (known.link == use.link && known.active == use.active) {
       known.up = std::max(known.up, use.up);
       known.down = std::max(known.down, use.down);
@@ -36,7 +36,7 @@ StagePrice add_stage(Footprint& f, std::int64_t fan, double piece, double steps,
   StagePrice price;
   double worst = -1;
   const auto others = static_cast<double>(fan - 1);
-  for (LinkUse& use : f.links) {
+  for (FootprintLink& use : f.links) {
     const double load = static_cast<double>(use.active) * others * piece;
     double up_epsilon = 0;
     double down_epsilon = 0;
@@ -73,7 +73,7 @@ StagePrice add_stage(Footprint& f, std::int64_t fan, double piece, double steps,
 
 double Footprint::busiest() const {
   double most = 0;
-  for (const LinkUse& use : links) most = std::max({most, use.up, use.down});
+  for (const FootprintLink& use : links) most = std::max({most, use.up, use.down});
   for (const ServerUse& use : servers) most = std::max(most, use.busy);
   return most;
 }
@@ -99,7 +99,7 @@ Footprint joined(const std::vector<Footprint>& children) {
   Footprint out = children.front();
   for (std::size_t c = 1; c < children.size(); ++c) {
     const Footprint& f = children[c];
-    for (const LinkUse& use : f.links) merge_link(out.links, use);
+    for (const FootprintLink& use : f.links) merge_link(out.links, use);
     for (const ServerUse& use : f.servers) {
       const auto it = std::find_if(out.servers.begin(), out.servers.end(),
                                    [&](const ServerUse& known) { return known.server == use.server; });
@@ -148,7 +148,7 @@ StagePrice add_fold(Footprint& footprint, double pair_latency, const ModelOption
 
 double transfer_out(const Footprint& footprint, double size_floats, const ModelOptions& options) {
   double worst = 0;
-  for (const LinkUse& use : footprint.links) {
+  for (const FootprintLink& use : footprint.links) {
     double epsilon = 0;
     const double load = static_cast<double>(use.active) / static_cast<double>(footprint.active);
     const double beta = link_seconds(use.link, load, use.active, options, epsilon);

@@ -12,7 +12,7 @@
 
 namespace gar {
 
-struct LinkUse {
+struct FootprintLink {
   LinkParams link;
   std::int64_t active = 0;  ///< active ranks below it
   double up = 0;            ///< busy so far, seconds per float of the vector
@@ -25,7 +25,7 @@ struct ServerUse {
 };
 
 struct Footprint {
-  std::vector<LinkUse> links;      ///< of the subtree, its own uplink included; links that look the same once
+  std::vector<FootprintLink> links;      ///< of the subtree, its own uplink included; links that look the same once
   std::vector<ServerUse> servers;  ///< kinds of active servers
   double latency = 0;              ///< longest way from the subtree's top to an active server, both included
   std::int64_t active = 1;

@@ -1,0 +1,1091 @@
+// The simulation itself: events, rates, dependencies and what is kept of them. One semantics for two worlds: FlowWorld
+// (every rank, link and flow on its own) and ClassWorld (one of each class, with multiplicities).
+//
+// Rates. Every flow that moves has a bottleneck: a link that is full and on which no flow is faster. All flows with the
+// same bottleneck have its `level` as their rate, so a rate is stored per link. When something changes on a link, only
+// a region is solved again: the changed links with all their flows, by progressive filling, as if no other link
+// mattered. Then the links at the border are looked at: one that is overfull, or on whose load flows outside the region
+// depend and whose load has changed, joins the region, and it is solved once more. In the end every flow has a
+// bottleneck again, which is what makes rates max-min fair.
+//
+// What is left of a flow is brought up to date only when its region is solved; since all flows with one bottleneck have
+// the same rate, the time of the last update is stored per link too.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gar/errors.hpp"
+#include "gar/simulate.hpp"
+#include "sim/event_queue.hpp"
+#include "sim/network.hpp"
+#include "sim/programs.hpp"
+#include "sim/random.hpp"
+#include "sim/stages.hpp"
+
+namespace gar::sim {
+
+/// What both engines are given.
+struct Job {
+  const Network& network;
+  const StageTable& stages;
+  const SimulationOptions& options;
+  double chunk_floats = 0;
+  std::int64_t num_chunks = 1;
+  std::int64_t num_steps = 0;  ///< of the plan: step numbers are below this
+};
+
+template <class World>
+class Engine {
+ public:
+  Engine(World& world, const Job& job);
+  Simulation run();
+
+ private:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kRegion = kNone - 1;  // a flow whose rate is being found
+  static constexpr std::uint32_t kNew = kNone - 2;     // a flow that has no rate yet
+  static constexpr std::uint32_t kDead = kNone - 3;
+  static constexpr double kTieTime = 1e-12;    // events closer than this share of the time happen together
+  static constexpr double kDoneTime = 4e-12;   // a flow that would end within this share of the time has ended
+  static constexpr double kSameLoad = 1e-12;   // loads closer than this share of the capacity are the same
+
+  struct Flow {
+    std::uint32_t a = 0;  // the world's name for it: (a, b); b receives
+    std::uint32_t b = 0;
+    std::uint32_t bottleneck = kNew;
+    std::uint32_t instance = 0;  // that sends it
+    double left = 0;             // floats
+  };
+
+  struct StageLoad {
+    std::uint32_t stage = 0;
+    double senders = 0;
+    double busy = 0;
+    double incast = 0;
+  };
+
+  struct Link {
+    LinkState state;
+    double n = 0;  // flows on it
+    double w = 0;  // distinct senders
+    double level = 0;
+    double since = 0;       // when flows with this bottleneck were brought up to date
+    double load = 0;        // sum of their rates
+    double reference = 0;   // the load when its level was found
+    std::uint32_t version = 0;
+    std::uint32_t bottlenecked = 0;  // flows with this bottleneck
+    bool is_dirty = false, in_region = false, in_border = false, has_old = false;
+    std::vector<std::uint32_t> flows;
+    // solving
+    double capacity = 0, used = 0, group_level = 0, group_n = 0, open = 0, old_rates = 0, new_rates = 0, least_left = 0;
+    std::uint32_t frozen = 0;
+    // what is kept
+    double touched = 0, busy = 0, incast = 0, share = 0, floats = 0, max_senders = 0;
+    std::vector<std::pair<double, double>> log;  // (time, incast) whenever the share changes
+    std::vector<StageLoad> stages;
+    std::uint32_t stage = kNone;
+  };
+
+  enum class SendState : std::uint8_t { kUnsent, kWaiting, kFlowing, kDone };
+
+  // A step of a rank in one chunk, from its start until nobody refers to it.
+  struct Instance {
+    std::uint32_t rank = 0, chunk = 0, stage = 0;
+    std::int64_t number = 0;
+    std::uint64_t step = 0;
+    bool is_mirror = false, is_done = false;
+    std::uint32_t flows_left = 0, flowing = 0, refs = 0;
+    std::uint32_t expected = 0, arrived = 0;
+    double start = 0, received = 0, delay = 1;
+    Terms path;  // at its start
+    std::uint32_t record = kNone;
+    std::uint32_t last = kNone, last_link = kNone;  // the message that came last: its sender's instance, its bottleneck
+    double last_flowing = 0, last_time = 0;
+    double calculation = 0, gamma_share = 0;  // what is left of it
+    std::uint32_t version = 0, next = kNone;
+    // With several chunks: the same step of the chunk before and behind, while they have flows, and each flow's state.
+    std::uint32_t before = kNone, behind = kNone;
+    std::vector<SendState> sends;
+  };
+
+  struct Lane {  // a rank in one chunk
+    std::uint64_t step = 0;
+    std::int64_t repetition = 0;
+    std::int64_t finished = 0;
+    std::uint32_t instance = kNone;
+    bool is_mirror = false;
+  };
+
+  struct Arrival {  // of a message for a step that has not started
+    std::uint32_t chunk = 0;
+    std::int64_t number = 0;
+    std::uint32_t count = 0;
+    std::uint32_t last = kNone, last_link = kNone;
+    double last_flowing = 0, last_time = 0;
+  };
+
+  struct Processor {
+    std::uint32_t head = kNone;
+    std::uint32_t count = 0;
+    double since = 0;
+  };
+
+  struct Record {
+    std::uint32_t previous = kNone;
+    std::uint32_t from = 0, rank = 0, chunk = 0;
+    std::int64_t number = 0;
+    double begin = 0, received = 0, end = 0, latency = 0, epsilon = 0;
+    std::uint32_t link = kNone;
+    float gamma_share = 0;
+  };
+
+  struct Ready {
+    std::uint32_t rank, chunk;
+    std::int64_t finished;  // steps before it
+    Terms path;
+    std::uint32_t record;
+  };
+
+  // dependencies
+  Lane& lane(std::uint32_t rank, std::uint32_t chunk) {
+    return lanes_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(job_.num_chunks) + chunk];
+  }
+  [[nodiscard]] std::int64_t number_of(const Lane& l) const {
+    const SimStep& s = world_.step(l.step);
+    return l.is_mirror ? job_.num_steps - 1 - (s.number + s.repeat - 1 - l.repetition) : s.number + l.repetition;
+  }
+  void advance(std::uint32_t rank, Lane& l);
+  void try_start(std::uint32_t rank, std::uint32_t chunk, const Terms& path, std::uint32_t record);
+  void start(const Ready& ready);
+  void start_ready();
+  bool start_barrier();
+  void arrive(std::uint32_t rank, const Instance& sender, std::uint32_t sender_id, std::uint32_t link, double flowing);
+  void begin_calculation(std::uint32_t id);
+  void update_processor(std::uint32_t rank);
+  void end_calculation(std::uint32_t id);
+  void finish(std::uint32_t id);
+  std::uint32_t new_instance();
+  void release(std::uint32_t id);
+  [[nodiscard]] double latency_of(const Instance& x, double latency) const { return latency * x.delay; }
+  // flows
+  void activate(std::uint32_t id, double latency);
+  std::uint32_t add_flow(std::uint32_t a, std::uint32_t b, double floats, std::uint32_t instance, std::uint32_t nth);
+  std::uint32_t add_waiting(std::uint32_t id, std::uint32_t nth);
+  void end_flow(std::uint32_t f, std::uint32_t bottleneck);
+  void touch(Link& l);
+  void mark(std::uint32_t l);
+  [[nodiscard]] double incast_until(const Link& l, double time) const;
+  // rates
+  void solve();
+  void collect(std::uint32_t l, bool may_end);
+  void fill();
+  void freeze(std::uint32_t l, double level);
+  bool extend();
+  void commit();
+  void take(Link& l, double n, double level) {
+    if (l.group_level != level) {
+      l.used += l.group_n * l.group_level;
+      l.group_level = level;
+      l.group_n = 0;
+    }
+    l.group_n += n;
+  }
+
+  bool report();
+  [[noreturn]] void throw_stuck();
+  Simulation result();
+
+  World& world_;
+  const Job& job_;
+  double now_ = 0;
+  EventQueue queue_;
+  std::vector<Event> batch_;
+  std::vector<Link> links_;
+  std::vector<Flow> flows_;
+  std::vector<std::uint32_t> free_flows_;
+  std::vector<Instance> instances_;
+  std::vector<std::uint32_t> free_instances_;
+  std::vector<Lane> lanes_;
+  std::vector<std::vector<Arrival>> inbox_;
+  std::vector<Processor> processors_;
+  std::vector<Ready> ready_;
+  std::vector<Record> records_;
+  bool keeps_records_ = false;
+
+  bool has_queues_ = false;  // several chunks: flows of one step from one rank to another follow each other
+  std::vector<std::vector<std::uint32_t>> sending_;  // of each rank, the steps with flows
+  std::vector<std::uint32_t> nth_;                   // flow: which one of its step
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> following_;
+  std::vector<std::uint32_t> followers_;
+
+  std::vector<std::uint32_t> dirty_, region_, border_, old_, region_flows_, done_, added_;
+  std::vector<std::uint32_t> done_bottleneck_;
+  std::vector<std::pair<double, std::uint32_t>> heap_;
+
+  std::uint32_t running_ = 0;  // barrier: steps that are not finished
+  std::int64_t barrier_number_ = -1;
+  std::uint32_t barrier_chunk_ = 0;
+  Terms last_path_;
+  std::uint32_t last_record_ = kNone;
+  double last_time_ = 0;
+
+  std::vector<StageUse> stages_;
+  std::vector<char> stage_started_;
+  std::vector<double> calculation_;  // rank by stage; empty when that would be too much
+  Simulation out_;
+  std::chrono::steady_clock::time_point reported_ = std::chrono::steady_clock::now();
+};
+
+template <class World>
+Engine<World>::Engine(World& world, const Job& job)
+    : world_(world), job_(job), stages_(job.stages.stages()), stage_started_(stages_.size(), 0) {
+  const std::uint32_t ranks = world.num_ranks();
+  const double lanes = static_cast<double>(ranks) * static_cast<double>(job.num_chunks);
+  if (lanes > 5e8) throw InvalidArgument("too many ranks and chunks to simulate; take fewer chunks");
+  links_.resize(world.num_links());
+  for (std::uint32_t l = 0; l < links_.size(); ++l) links_[l].state = world.link(l);
+  lanes_.resize(static_cast<std::size_t>(lanes));
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    for (std::int64_t c = 0; c < job.num_chunks; ++c) lane(r, static_cast<std::uint32_t>(c)).step = world.first(r);
+  }
+  has_queues_ = job.num_chunks > 1 && !job.options.barrier;
+  if (has_queues_) sending_.resize(ranks);
+  inbox_.resize(ranks);
+  processors_.resize(ranks);
+  double steps = 0;
+  for (std::uint32_t r = 0; r < ranks; ++r) steps += static_cast<double>(world.length(r));
+  keeps_records_ = job.options.keep_path && steps * static_cast<double>(job.num_chunks) <= kMaxPathRecords;
+  if (static_cast<double>(ranks) * static_cast<double>(stages_.size()) <= 2e7) {
+    calculation_.resize(ranks * stages_.size());
+  }
+  out_.flows = world.num_flows() * static_cast<double>(job.num_chunks);
+  out_.rank_classes = ranks;
+  if (SimulationObserver* o = job.options.observer) {
+    for (std::uint32_t r = 0; r < ranks; ++r) o->on_rank(world.rank_id(r), world.rank_count(r));
+    for (std::uint32_t l = 0; l < links_.size(); ++l) o->on_link(world.link_id(l), world.link_count(l));
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- dependencies
+
+template <class World>
+void Engine<World>::advance(std::uint32_t rank, Lane& l) {
+  ++l.finished;
+  l.instance = kNone;
+  if (++l.repetition < world_.step(l.step).repeat) return;
+  l.repetition = 0;
+  if (!l.is_mirror) {
+    if (l.step + 1 < world_.end(rank)) {
+      ++l.step;
+    } else {
+      l.is_mirror = true;  // the last step is the first one of the mirror image
+    }
+  } else if (l.step > world_.first(rank)) {
+    --l.step;
+  }
+}
+
+template <class World>
+void Engine<World>::try_start(std::uint32_t rank, std::uint32_t chunk, const Terms& path, std::uint32_t record) {
+  const Lane& l = lane(rank, chunk);
+  if (l.instance != kNone || l.finished == world_.length(rank)) return;
+  if (chunk > 0) {
+    const Lane& before = lane(rank, chunk - 1);
+    if (before.finished < l.finished || (before.finished == l.finished && before.instance == kNone)) return;
+  }
+  ready_.push_back({rank, chunk, l.finished, path, record});
+}
+
+template <class World>
+std::uint32_t Engine<World>::new_instance() {
+  if (free_instances_.empty()) {
+    instances_.emplace_back();
+    return static_cast<std::uint32_t>(instances_.size() - 1);
+  }
+  const std::uint32_t id = free_instances_.back();
+  free_instances_.pop_back();
+  const std::uint32_t version = instances_[id].version + 1;
+  instances_[id] = {};
+  instances_[id].version = version;
+  return id;
+}
+
+template <class World>
+void Engine<World>::release(std::uint32_t id) {
+  const Instance& x = instances_[id];
+  if (x.is_done && x.flows_left == 0 && x.refs == 0) free_instances_.push_back(id);
+}
+
+template <class World>
+void Engine<World>::start_ready() {
+  while (!ready_.empty()) {
+    const Ready r = ready_.back();
+    ready_.pop_back();
+    if (lane(r.rank, r.chunk).instance == kNone && lane(r.rank, r.chunk).finished == r.finished) start(r);
+  }
+}
+
+template <class World>
+void Engine<World>::start(const Ready& ready) {
+  Lane& l = lane(ready.rank, ready.chunk);
+  const SimStep& s = world_.step(l.step);
+  const std::uint32_t id = new_instance();
+  l.instance = id;
+  Instance& x = instances_[id];
+  x.rank = ready.rank;
+  x.chunk = ready.chunk;
+  x.step = l.step;
+  x.is_mirror = l.is_mirror;
+  x.number = number_of(l);
+  x.stage = job_.stages.of_step(x.number);
+  x.start = now_;
+  x.path = ready.path;
+  x.record = ready.record;
+  x.expected = l.is_mirror ? s.num_sends : s.num_recvs;
+  x.flows_left = l.is_mirror ? s.num_recvs : s.num_sends;
+  if (job_.options.jitter > 0) {
+    x.delay = 1 + job_.options.jitter *
+                      exponential(job_.options.seed, world_.rank_id(x.rank), x.chunk, x.number, /*is_calculation=*/false);
+  }
+  StageUse& stage = stages_[x.stage];
+  if (stage_started_[x.stage] == 0) {
+    stage_started_[x.stage] = 1;
+    stage.begin = now_;
+  }
+  ++running_;
+  if (has_queues_ && x.flows_left > 0) {
+    x.sends.assign(x.flows_left, SendState::kUnsent);
+    for (const std::uint32_t other : sending_[x.rank]) {
+      Instance& y = instances_[other];
+      if (y.number != x.number || y.chunk + 1 != x.chunk) continue;
+      x.before = other;
+      y.behind = id;
+    }
+    sending_[x.rank].push_back(id);
+  }
+  if (!job_.options.barrier && x.chunk + 1 < job_.num_chunks) try_start(x.rank, x.chunk + 1, x.path, x.record);
+
+  if (x.flows_left > 0) {
+    double first = -1;
+    std::vector<double> others;
+    world_.for_sends(x.rank, s, x.is_mirror, [&](std::uint32_t, std::uint32_t, double, double latency) {
+      if (first < 0) {
+        first = latency;
+      } else if (latency != first && std::find(others.begin(), others.end(), latency) == others.end()) {
+        others.push_back(latency);
+      }
+    });
+    queue_.push(now_ + latency_of(x, first), {EventKind::kActivate, id, 0, first});
+    for (const double latency : others) {
+      queue_.push(now_ + latency_of(x, latency), {EventKind::kActivate, id, 0, latency});
+    }
+  }
+
+  std::vector<Arrival>& inbox = inbox_[x.rank];
+  for (std::size_t i = 0; i < inbox.size(); ++i) {
+    if (inbox[i].number != x.number || inbox[i].chunk != x.chunk) continue;
+    x.arrived = inbox[i].count;
+    x.last = inbox[i].last;  // its reference moves over
+    x.last_link = inbox[i].last_link;
+    x.last_flowing = inbox[i].last_flowing;
+    x.last_time = inbox[i].last_time;
+    inbox[i] = inbox.back();
+    inbox.pop_back();
+    break;
+  }
+  if (x.arrived == x.expected) begin_calculation(id);
+}
+
+template <class World>
+bool Engine<World>::start_barrier() {
+  while (true) {
+    // The next step number that any rank has in this chunk.
+    std::int64_t next = std::numeric_limits<std::int64_t>::max();
+    for (std::uint32_t r = 0; r < world_.num_ranks(); ++r) {
+      const Lane& l = lane(r, barrier_chunk_);
+      if (l.finished < world_.length(r)) next = std::min(next, number_of(l));
+    }
+    if (next != std::numeric_limits<std::int64_t>::max()) {
+      barrier_number_ = next;
+      break;
+    }
+    if (++barrier_chunk_ == job_.num_chunks) return false;
+  }
+  for (std::uint32_t r = 0; r < world_.num_ranks(); ++r) {
+    const Lane& l = lane(r, barrier_chunk_);
+    if (l.finished < world_.length(r) && number_of(l) == barrier_number_) {
+      ready_.push_back({r, barrier_chunk_, l.finished, last_path_, last_record_});
+    }
+  }
+  start_ready();
+  return true;
+}
+
+template <class World>
+void Engine<World>::arrive(std::uint32_t rank, const Instance& sender, std::uint32_t sender_id, std::uint32_t link,
+                           double flowing) {
+  const Lane& l = lane(rank, sender.chunk);
+  const auto take_last = [&](auto& x) {
+    if (x.last != kNone) {
+      --instances_[x.last].refs;
+      if (x.last != sender_id) release(x.last);
+    }
+    ++instances_[sender_id].refs;
+    x.last = sender_id;
+    x.last_link = link;
+    x.last_flowing = flowing;
+    x.last_time = now_;
+  };
+  if (l.instance != kNone && instances_[l.instance].number == sender.number) {
+    Instance& x = instances_[l.instance];
+    take_last(x);
+    if (++x.arrived == x.expected) begin_calculation(l.instance);
+    return;
+  }
+  std::vector<Arrival>& inbox = inbox_[rank];
+  for (Arrival& a : inbox) {
+    if (a.number == sender.number && a.chunk == sender.chunk) {
+      take_last(a);
+      ++a.count;
+      return;
+    }
+  }
+  Arrival& a = inbox.emplace_back();
+  a.chunk = sender.chunk;
+  a.number = sender.number;
+  a.count = 1;
+  take_last(a);
+}
+
+template <class World>
+void Engine<World>::begin_calculation(std::uint32_t id) {
+  Instance& x = instances_[id];
+  x.received = now_;
+  const SimStep& s = world_.step(x.step);
+  const ServerParams server = world_.server(x.rank);
+  const double gamma = x.is_mirror ? 0 : s.adds * job_.chunk_floats * server.gamma;
+  const double delta = x.is_mirror ? 0 : s.accesses * job_.chunk_floats * server.delta;
+  x.calculation = gamma + delta;
+  if (!(x.calculation > 0)) {
+    finish(id);
+    return;
+  }
+  x.gamma_share = gamma / x.calculation;
+  if (job_.options.jitter > 0) {
+    x.calculation *= 1 + job_.options.jitter * exponential(job_.options.seed, world_.rank_id(x.rank), x.chunk, x.number,
+                                                           /*is_calculation=*/true);
+  }
+  if (!calculation_.empty()) calculation_[x.rank * stages_.size() + x.stage] += x.calculation;
+  update_processor(x.rank);
+  Processor& p = processors_[x.rank];
+  x.next = p.head;
+  p.head = id;
+  ++p.count;
+  for (std::uint32_t i = p.head; i != kNone; i = instances_[i].next) {
+    Instance& y = instances_[i];
+    queue_.push(now_ + y.calculation * p.count, {EventKind::kCalculation, i, ++y.version, 0});
+  }
+}
+
+// Brings the calculations of a server up to date; they share it equally.
+template <class World>
+void Engine<World>::update_processor(std::uint32_t rank) {
+  Processor& p = processors_[rank];
+  if (p.count > 0) {
+    const double each = (now_ - p.since) / p.count;
+    for (std::uint32_t i = p.head; i != kNone; i = instances_[i].next) instances_[i].calculation -= each;
+  }
+  p.since = now_;
+}
+
+template <class World>
+void Engine<World>::end_calculation(std::uint32_t id) {
+  const std::uint32_t rank = instances_[id].rank;
+  update_processor(rank);
+  Processor& p = processors_[rank];
+  std::uint32_t* at = &p.head;
+  while (*at != id) at = &instances_[*at].next;
+  *at = instances_[id].next;
+  --p.count;
+  for (std::uint32_t i = p.head; i != kNone; i = instances_[i].next) {
+    Instance& y = instances_[i];
+    queue_.push(now_ + std::max(y.calculation, 0.0) * p.count, {EventKind::kCalculation, i, ++y.version, 0});
+  }
+  finish(id);
+}
+
+template <class World>
+void Engine<World>::finish(std::uint32_t id) {
+  Instance& x = instances_[id];
+  x.is_done = true;
+  Terms path = x.path;
+  double begin = x.start;
+  double latency = 0;
+  double epsilon = 0;
+  std::uint32_t from = x.rank;
+  std::uint32_t previous = x.record;
+  const bool waited = x.last != kNone && x.last_time > x.start;
+  if (waited) {
+    const Instance& sender = instances_[x.last];
+    path = sender.path;
+    begin = sender.start;
+    from = sender.rank;
+    previous = sender.record;
+    latency = x.last_flowing - begin;
+    const Link& l = links_[x.last_link];
+    epsilon = incast_until(l, x.received) - incast_until(l, x.last_flowing);
+    epsilon = std::clamp(epsilon, 0.0, x.received - x.last_flowing);
+    path.alpha += latency;
+    path.epsilon += epsilon;
+    path.beta += x.received - x.last_flowing - epsilon;
+  }
+  const double calculation = now_ - x.received;
+  path.gamma += calculation * x.gamma_share;
+  path.delta += calculation * (1 - x.gamma_share);
+  std::uint32_t record = kNone;
+  if (keeps_records_) {
+    record = static_cast<std::uint32_t>(records_.size());
+    records_.push_back({previous, from, x.rank, x.chunk, x.number, begin, x.received, now_, latency, epsilon,
+                        waited ? x.last_link : kNone, static_cast<float>(x.gamma_share)});
+  }
+  if (now_ >= last_time_) {
+    last_time_ = now_;
+    last_path_ = path;
+    last_record_ = record;
+  }
+  stages_[x.stage].end = std::max(stages_[x.stage].end, now_);
+  if (job_.options.observer != nullptr) {
+    job_.options.observer->on_step(world_.rank_id(x.rank), x.chunk, x.number, x.start, x.received, now_);
+  }
+  if (x.last != kNone) {
+    const std::uint32_t last = x.last;
+    x.last = kNone;
+    --instances_[last].refs;
+    release(last);
+  }
+  const std::uint32_t rank = x.rank;
+  const std::uint32_t chunk = x.chunk;
+  advance(rank, lane(rank, chunk));
+  release(id);
+  --running_;
+  if (job_.options.barrier) return;
+  try_start(rank, chunk, path, record);
+}
+
+// ----------------------------------------------------------------------------------------------------------- flows
+
+// Adds up what has happened on a link since it was touched last.
+template <class World>
+void Engine<World>::touch(Link& l) {
+  const double elapsed = now_ - l.touched;
+  if (elapsed <= 0) return;
+  l.touched = now_;
+  if (l.n <= 0) return;
+  l.busy += elapsed;
+  l.incast += l.share * elapsed;
+  StageLoad& s = l.stages[l.stage];
+  s.busy += elapsed;
+  s.incast += l.share * elapsed;
+}
+
+template <class World>
+double Engine<World>::incast_until(const Link& l, double time) const {
+  const double current = l.incast + (l.n > 0 ? l.share * (now_ - l.touched) : 0);
+  if (l.log.empty() || time >= now_) return current;
+  const auto next = std::upper_bound(l.log.begin(), l.log.end(), time,
+                                     [](double t, const std::pair<double, double>& e) { return t < e.first; });
+  if (next == l.log.begin()) return next->second;
+  const auto [t0, i0] = *std::prev(next);
+  const auto [t1, i1] = next == l.log.end() ? std::pair(now_, current) : *next;
+  return t1 > t0 ? i0 + (i1 - i0) * (time - t0) / (t1 - t0) : i0;
+}
+
+template <class World>
+void Engine<World>::mark(std::uint32_t l) {
+  if (links_[l].is_dirty) return;
+  links_[l].is_dirty = true;
+  dirty_.push_back(l);
+}
+
+template <class World>
+void Engine<World>::activate(std::uint32_t id, double latency) {
+  const SimStep& s = world_.step(instances_[id].step);
+  const std::uint32_t rank = instances_[id].rank;
+  world_.begin_senders(rank, instances_[id].flowing == 0, [&](std::uint32_t uplink, auto f) {
+    for (const std::uint32_t other : links_[uplink].flows) {
+      if (flows_[other].bottleneck != kDead) f(flows_[other].b);
+    }
+  });
+  world_.for_sends(rank, s, instances_[id].is_mirror,
+                   [&, nth = std::uint32_t{0}](std::uint32_t a, std::uint32_t b, double part, double l) mutable {
+                     if (l == latency) {
+                       const std::uint32_t before = instances_[id].before;
+                       if (before != kNone && instances_[before].sends[nth] != SendState::kDone) {
+                         instances_[id].sends[nth] = SendState::kWaiting;
+                       } else {
+                         add_flow(a, b, part * job_.chunk_floats, id, nth);
+                       }
+                     }
+                     ++nth;
+                   });
+}
+
+// The chunk before has left the connection: the nth flow of this one follows.
+template <class World>
+std::uint32_t Engine<World>::add_waiting(std::uint32_t id, std::uint32_t nth) {
+  const Instance& x = instances_[id];
+  world_.begin_senders(x.rank, x.flowing == 0, [](std::uint32_t, auto) {});
+  const auto [a, b, part] = world_.nth_send(x.rank, world_.step(x.step), x.is_mirror, nth);
+  return add_flow(a, b, part * job_.chunk_floats, id, nth);
+}
+
+template <class World>
+std::uint32_t Engine<World>::add_flow(std::uint32_t a, std::uint32_t b, double floats, std::uint32_t instance,
+                                      std::uint32_t nth) {
+  std::uint32_t f = 0;
+  if (free_flows_.empty()) {
+    f = static_cast<std::uint32_t>(flows_.size());
+    flows_.emplace_back();
+  } else {
+    f = free_flows_.back();
+    free_flows_.pop_back();
+  }
+  flows_[f] = {a, b, kNew, instance, floats};
+  Instance& x = instances_[instance];
+  ++x.flowing;
+  if (has_queues_) {
+    x.sends[nth] = SendState::kFlowing;
+    if (nth_.size() < flows_.size()) nth_.resize(flows_.size());
+    nth_[f] = nth;
+  }
+  const std::uint32_t stage = x.stage;
+  world_.for_path(a, b, [&](std::uint32_t id, double n) {
+    Link& l = links_[id];
+    if (!(l.state.scale > 0)) throw_unreachable(job_.network.topology(), world_.link_id(id));
+    touch(l);
+    if (l.stage == kNone || l.stages[l.stage].stage != stage) {
+      l.stage = 0;
+      while (l.stage < l.stages.size() && l.stages[l.stage].stage != stage) ++l.stage;
+      if (l.stage == l.stages.size()) l.stages.push_back({stage, 0, 0, 0});
+    }
+    l.n += n;
+    l.floats += n * floats;
+    l.flows.push_back(f);
+    mark(id);
+  });
+  world_.add_senders(x.rank, a, b, [&](std::uint32_t id, double w) { links_[id].w += w; });
+  ++out_.flow_classes;
+  return f;
+}
+
+// The flow has been taken out of its region already.
+template <class World>
+void Engine<World>::end_flow(std::uint32_t f, std::uint32_t bottleneck) {
+  const Flow flow = flows_[f];
+  flows_[f].bottleneck = kDead;
+  Instance& x = instances_[flow.instance];
+  world_.for_path(flow.a, flow.b, [&](std::uint32_t id, double n) {
+    Link& l = links_[id];
+    touch(l);
+    l.n -= n;
+    mark(id);
+  });
+  const auto is_alive = [&](std::uint32_t other) { return flows_[other].bottleneck != kDead; };
+  world_.remove_senders(
+      x.rank, flow.a, flow.b, [&](std::uint32_t id, double w) { links_[id].w -= w; },
+      [&](std::uint32_t uplink, auto found) {  // is there another flow like this on the sender's link?
+        for (const std::uint32_t other : links_[uplink].flows) {
+          if (other != f && is_alive(other) && found(flows_[other].b)) return true;
+        }
+        return false;
+      });
+  --x.flowing;
+  world_.end_senders(x.rank, x.flowing == 0);
+  const double count = world_.flow_count(flow.a, flow.b);
+  out_.flows_done += count;
+  const double flowing = x.start + latency_of(x, world_.latency(flow.a, flow.b));
+  if (job_.options.observer != nullptr) {
+    double floats = 0;
+    world_.for_sends(x.rank, world_.step(x.step), x.is_mirror,
+                     [&](std::uint32_t a, std::uint32_t b, double part, double) {
+                       if (a == flow.a && b == flow.b) floats = part * job_.chunk_floats;
+                     });
+    job_.options.observer->on_flow(world_.rank_id(x.rank), world_.rank_id(flow.b), x.chunk, x.number, x.start, flowing,
+                                   now_, floats, static_cast<std::int64_t>(count));
+  }
+  ++x.refs;  // it stays while its message is being received
+  arrive(flow.b, x, flow.instance, bottleneck, flowing);
+  --x.refs;
+  --x.flows_left;
+  if (has_queues_) {
+    x.sends[nth_[f]] = SendState::kDone;
+    if (x.behind != kNone && instances_[x.behind].sends[nth_[f]] == SendState::kWaiting) {
+      following_.emplace_back(x.behind, nth_[f]);
+    }
+    if (x.flows_left == 0) {
+      if (x.behind != kNone) instances_[x.behind].before = kNone;
+      std::erase(sending_[x.rank], flow.instance);
+    }
+  }
+  release(flow.instance);
+}
+
+// ----------------------------------------------------------------------------------------------------------- rates
+
+template <class World>
+void Engine<World>::collect(std::uint32_t id, bool may_end) {
+  Link& l = links_[id];
+  if (l.in_region) return;
+  l.in_region = true;
+  region_.push_back(id);
+  for (const std::uint32_t f : l.flows) {
+    Flow& flow = flows_[f];
+    if (flow.bottleneck >= kDead && flow.bottleneck != kNew) continue;
+    double rate = 0;
+    const std::uint32_t bottleneck = flow.bottleneck;
+    if (bottleneck != kNew) {
+      Link& b = links_[bottleneck];
+      --b.bottlenecked;
+      rate = b.level;
+      flow.left -= rate * (now_ - b.since);
+    }
+    flow.bottleneck = kRegion;
+    if (may_end && flow.left <= rate * now_ * kDoneTime) {
+      done_.push_back(f);
+      done_bottleneck_.push_back(bottleneck == kNew ? id : bottleneck);
+      continue;
+    }
+    if (flow.left < 0) flow.left = 0;  // it ends in a moment
+    region_flows_.push_back(f);
+    if (rate == 0) continue;
+    world_.for_path(flow.a, flow.b, [&](std::uint32_t m, double n) {
+      Link& k = links_[m];
+      if (!k.has_old) {
+        k.has_old = true;
+        k.old_rates = 0;
+        old_.push_back(m);
+      }
+      k.old_rates += n * rate;
+    });
+  }
+}
+
+template <class World>
+void Engine<World>::freeze(std::uint32_t id, double level) {
+  Link& l = links_[id];
+  l.level = level;
+  for (const std::uint32_t f : l.flows) {
+    Flow& flow = flows_[f];
+    if (flow.bottleneck != kRegion) continue;
+    flow.bottleneck = id;
+    ++l.frozen;
+    l.least_left = std::min(l.least_left, flow.left);
+    world_.for_path(flow.a, flow.b, [&](std::uint32_t m, double n) {
+      Link& k = links_[m];
+      k.open -= n;
+      take(k, n, level);
+    });
+  }
+}
+
+template <class World>
+void Engine<World>::fill() {
+  ++out_.solves;
+  heap_.clear();
+  for (const std::uint32_t id : region_) {
+    Link& l = links_[id];
+    l.capacity = l.state.capacity(l.w);
+    l.used = l.group_n = 0;
+    l.group_level = -1;
+    l.open = l.n;
+    l.frozen = 0;
+    l.least_left = std::numeric_limits<double>::infinity();
+    l.level = 0;
+    if (l.n > 0) heap_.emplace_back(l.capacity / l.n, id);
+  }
+  const auto later = [](const auto& a, const auto& b) { return a.first > b.first; };
+  std::make_heap(heap_.begin(), heap_.end(), later);
+  double current = 0;
+  while (!heap_.empty()) {
+    const auto [level, id] = heap_.front();
+    std::pop_heap(heap_.begin(), heap_.end(), later);
+    Link& l = links_[id];
+    if (l.open <= 0) {
+      heap_.pop_back();
+      continue;
+    }
+    double exact = (l.capacity - (l.used + l.group_n * l.group_level)) / l.open;
+    if (exact > level * (1 + 1e-13)) {
+      heap_.back() = {exact, id};
+      std::push_heap(heap_.begin(), heap_.end(), later);
+      continue;
+    }
+    heap_.pop_back();
+    if (!(exact > current * (1 + 1e-12))) exact = current;  // ties stay ties
+    current = exact;
+    freeze(id, exact);
+  }
+}
+
+// Links at the border that the new rates do not suit join the region. True when there were any.
+template <class World>
+bool Engine<World>::extend() {
+  border_.clear();
+  added_.clear();
+  for (const std::uint32_t f : region_flows_) {
+    const Flow& flow = flows_[f];
+    const double rate = links_[flow.bottleneck].level;
+    world_.for_path(flow.a, flow.b, [&](std::uint32_t m, double n) {
+      Link& l = links_[m];
+      if (l.in_region) return;
+      if (!l.in_border) {
+        l.in_border = true;
+        l.new_rates = 0;
+        border_.push_back(m);
+      }
+      l.new_rates += n * rate;
+    });
+  }
+  for (const std::uint32_t m : border_) {
+    Link& l = links_[m];
+    l.in_border = false;
+    const double load = l.load + l.new_rates - (l.has_old ? l.old_rates : 0);
+    if (load > l.capacity * (1 + kSameLoad)) {
+      added_.push_back(m);
+    } else if (l.bottlenecked > 0 && std::abs(load - l.reference) > l.capacity * kSameLoad) {
+      added_.push_back(m);
+    }
+  }
+  if (added_.empty()) return false;
+  for (const std::uint32_t f : region_flows_) flows_[f].bottleneck = kRegion;
+  for (const std::uint32_t m : added_) collect(m, false);
+  return true;
+}
+
+template <class World>
+void Engine<World>::commit() {
+  for (const std::uint32_t m : border_) {
+    Link& l = links_[m];
+    l.load += l.new_rates - (l.has_old ? l.old_rates : 0);
+  }
+  for (const std::uint32_t id : region_) {
+    Link& l = links_[id];
+    l.in_region = l.is_dirty = false;
+    touch(l);
+    l.since = now_;
+    l.load = l.reference = l.n > 0 ? l.used + l.group_n * std::max(l.group_level, 0.0) : 0;
+    l.bottlenecked += l.frozen;
+    const double share = l.n > 0 ? l.state.incast_share(l.w) : 0;
+    if (share != l.share) {
+      l.log.emplace_back(now_, l.incast);
+      l.share = share;
+    }
+    if (l.w > l.max_senders) l.max_senders = l.w;
+    if (l.stage != kNone && l.w > l.stages[l.stage].senders) l.stages[l.stage].senders = l.w;
+    ++l.version;
+    if (l.frozen > 0) {
+      queue_.push(now_ + l.least_left / l.level, {EventKind::kLink, id, l.version, 0});
+    }
+    if (job_.options.observer != nullptr) {
+      job_.options.observer->on_load(world_.link_id(id), now_, static_cast<std::int64_t>(l.n),
+                                     static_cast<std::int64_t>(l.w));
+    }
+  }
+  for (const std::uint32_t m : old_) links_[m].has_old = false;
+}
+
+template <class World>
+void Engine<World>::solve() {
+  if (dirty_.empty()) return;
+  region_.clear();
+  region_flows_.clear();
+  old_.clear();
+  done_.clear();
+  done_bottleneck_.clear();
+  // The links that have changed; flows that are done change more of them.
+  std::size_t ended = 0;
+  for (std::size_t i = 0; i < dirty_.size() || ended < done_.size() || !following_.empty();) {
+    if (i < dirty_.size()) {
+      collect(dirty_[i++], true);
+    } else if (ended < done_.size()) {
+      for (; ended < done_.size(); ++ended) end_flow(done_[ended], done_bottleneck_[ended]);
+    } else {
+      for (const auto& [id, nth] : following_) followers_.push_back(add_waiting(id, nth));
+      following_.clear();
+    }
+  }
+  dirty_.clear();
+  for (const std::uint32_t f : followers_) {  // on links that had been collected before
+    if (flows_[f].bottleneck != kNew) continue;
+    flows_[f].bottleneck = kRegion;
+    region_flows_.push_back(f);
+  }
+  followers_.clear();
+  if (!done_.empty()) {
+    for (const std::uint32_t id : region_) {
+      std::erase_if(links_[id].flows, [&](std::uint32_t f) { return flows_[f].bottleneck == kDead; });
+    }
+    free_flows_.insert(free_flows_.end(), done_.begin(), done_.end());
+  }
+  do {
+    fill();
+  } while (extend());
+  commit();
+#ifdef GAR_SIM_CHECK
+  std::vector<double> sum(links_.size());
+  for (std::uint32_t f = 0; f < flows_.size(); ++f) {
+    const Flow& flow = flows_[f];
+    if (flow.bottleneck >= kDead) { if (flow.bottleneck != kDead) { fprintf(stderr, "flow %u state %u\n", f, flow.bottleneck - kNone); abort(); } continue; }
+    world_.for_path(flow.a, flow.b, [&](std::uint32_t m, double n) { sum[m] += n * links_[flow.bottleneck].level; });
+  }
+  for (std::uint32_t m = 0; m < links_.size(); ++m) {
+    const Link& l = links_[m];
+    if (l.n > 0 && sum[m] > l.state.capacity(l.w) * (1 + 1e-9)) { fprintf(stderr, "over %u: %.17g cap %.17g (stored %.17g) load %.17g region %d\n", m, sum[m], l.state.capacity(l.w), l.capacity, l.load, (int)std::count(region_.begin(), region_.end(), m)); abort(); }
+    if (l.n > 0 && l.bottlenecked > 0 && sum[m] < l.state.capacity(l.w) * (1 - 1e-9)) { fprintf(stderr, "slack %u: %.17g cap %.17g n %g region %d\n", m, sum[m], l.state.capacity(l.w), l.n, (int)std::count(region_.begin(), region_.end(), m)); abort(); }
+    if (std::abs(sum[m] - l.load) > 1e-9 * l.capacity && l.n > 0) { fprintf(stderr, "load %u: %.17g stored %.17g cap %.17g\n", m, sum[m], l.load, l.capacity); abort(); }
+  }
+#endif
+}
+
+// ------------------------------------------------------------------------------------------------------------- run
+
+template <class World>
+bool Engine<World>::report() {
+  if (!job_.options.progress) return true;
+  const auto time = std::chrono::steady_clock::now();
+  if (time - reported_ < std::chrono::milliseconds(50)) return true;
+  reported_ = time;
+  return job_.options.progress({now_, out_.flows_done, out_.flows});
+}
+
+template <class World>
+Simulation Engine<World>::run() {
+  if (job_.options.progress && !job_.options.progress({0, 0, out_.flows})) {
+    out_.is_complete = false;
+    return result();
+  }
+  bool goes_on = true;
+  if (job_.options.barrier) {
+    goes_on = start_barrier();
+  } else {
+    for (std::uint32_t r = 0; r < world_.num_ranks(); ++r) try_start(r, 0, {}, kNone);
+    start_ready();
+  }
+  while (goes_on) {
+    if (queue_.empty()) {
+      if (running_ > 0) throw_stuck();
+      if (!job_.options.barrier || !start_barrier()) break;
+      continue;
+    }
+    const double time = queue_.next();
+    now_ = std::max(now_, time);
+    batch_.clear();
+    queue_.pop_until(now_ * (1 + kTieTime), batch_);
+    ++out_.events;
+    for (const Event& e : batch_) {
+      switch (e.kind) {
+        case EventKind::kActivate:
+          activate(e.id, e.latency);
+          break;
+        case EventKind::kCalculation:
+          if (instances_[e.id].version == e.version) end_calculation(e.id);
+          break;
+        case EventKind::kLink:
+          if (links_[e.id].version == e.version) mark(e.id);
+          break;
+      }
+    }
+    solve();
+    start_ready();
+    if (running_ == 0 && job_.options.barrier) goes_on = start_barrier();
+    if (!report()) {
+      out_.is_complete = false;
+      break;
+    }
+  }
+  return result();
+}
+
+template <class World>
+void Engine<World>::throw_stuck() {
+  for (std::uint32_t r = 0; r < world_.num_ranks(); ++r) {
+    for (std::int64_t c = 0; c < job_.num_chunks; ++c) {
+      const Lane& l = lane(r, static_cast<std::uint32_t>(c));
+      if (l.instance == kNone) continue;
+      const Instance& x = instances_[l.instance];
+      throw PlanError("the plan cannot finish: rank " + std::to_string(world_.rank_id(r)) + " waits in step " +
+                      std::to_string(x.number) + " for " + std::to_string(x.expected - x.arrived) +
+                      " more messages that nobody sends; 'gar verify' says more");
+    }
+  }
+  throw PlanError("the plan cannot finish");
+}
+
+template <class World>
+Simulation Engine<World>::result() {
+  out_.seconds = out_.is_complete ? last_time_ : now_;
+  out_.terms = last_path_;
+  if (!out_.is_complete && now_ > last_path_.total()) out_.terms.beta += now_ - last_path_.total();
+  for (std::uint32_t i = 0; i < links_.size(); ++i) {
+    Link& l = links_[i];
+    touch(l);
+    if (l.floats <= 0 && l.busy <= 0) continue;
+    LinkUse use{world_.link_id(i), world_.link_count(i), l.busy, l.incast, l.floats,
+                static_cast<std::int64_t>(l.max_senders), 0};
+    if (out_.seconds > 0) use.utilisation = l.floats * l.state.beta / l.state.scale / out_.seconds;
+    for (const StageLoad& s : l.stages) {
+      StageUse& stage = stages_[s.stage];
+      if (s.busy > stage.busy_seconds) {
+        stage.busiest = use.link;
+        stage.busy_seconds = s.busy;
+        stage.incast_seconds = s.incast;
+        stage.senders = static_cast<std::int64_t>(s.senders);
+      }
+    }
+    out_.links.push_back(use);
+  }
+  std::stable_sort(out_.links.begin(), out_.links.end(),
+                   [](const LinkUse& a, const LinkUse& b) { return a.busy_seconds > b.busy_seconds; });
+  for (std::size_t i = 0; i < calculation_.size(); ++i) {
+    StageUse& stage = stages_[i % stages_.size()];
+    stage.calculation_seconds = std::max(stage.calculation_seconds, calculation_[i]);
+  }
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    if (stage_started_[i] != 0) out_.stages.push_back(stages_[i]);
+  }
+  for (std::uint32_t i = last_record_; i != kNone; i = records_[i].previous) {
+    const Record& r = records_[i];
+    PathHop hop;
+    hop.from = world_.rank_id(r.from);
+    hop.rank = world_.rank_id(r.rank);
+    hop.chunk = r.chunk;
+    hop.step = r.number;
+    hop.begin = r.begin;
+    hop.received = r.received;
+    hop.end = r.end;
+    const double transfer = r.link == kNone ? 0 : r.received - r.begin - r.latency;
+    const double calculation = r.end - r.received;
+    hop.terms = {r.latency, transfer - r.epsilon, calculation * r.gamma_share,
+                 calculation * (1 - static_cast<double>(r.gamma_share)), r.epsilon};
+    hop.is_message = r.link != kNone;
+    if (hop.is_message) hop.link = world_.link_id(r.link);
+    out_.path.push_back(hop);
+  }
+  std::reverse(out_.path.begin(), out_.path.end());
+  for (const std::vector<Arrival>& inbox : inbox_) {
+    if (!inbox.empty() && out_.is_complete) {
+      throw PlanError("rank " + std::to_string(world_.rank_id(static_cast<std::uint32_t>(&inbox - inbox_.data()))) +
+                      " is sent a message in step " + std::to_string(inbox.front().number) +
+                      " that it does not receive; 'gar verify' says more");
+    }
+  }
+  return std::move(out_);
+}
+
+}  // namespace gar::sim

@@ -1,0 +1,80 @@
+// Events by time. Events at the same moment share a bucket, so that a step that a thousand ranks finish together costs
+// one heap operation.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace gar::sim {
+
+enum class EventKind : std::uint32_t { kActivate, kCalculation, kLink };
+
+struct Event {
+  EventKind kind = EventKind::kLink;
+  std::uint32_t id = 0;
+  std::uint32_t version = 0;
+  double latency = 0;  ///< kActivate: which of the step's flows
+};
+
+class EventQueue {
+ public:
+  [[nodiscard]] bool empty() const { return heap_.empty(); }
+  [[nodiscard]] double next() const { return heap_.front().time; }
+
+  void push(double time, const Event& event) {
+    Recent& recent = recent_[std::bit_cast<std::uint64_t>(time) * 0x9E3779B97F4A7C15U >> 58U];
+    if (recent.time != time) {
+      std::uint32_t bucket = 0;
+      if (free_.empty()) {
+        bucket = static_cast<std::uint32_t>(buckets_.size());
+        buckets_.emplace_back();
+      } else {
+        bucket = free_.back();
+        free_.pop_back();
+      }
+      heap_.push_back({time, bucket});
+      std::push_heap(heap_.begin(), heap_.end(), Later{});
+      recent = {time, bucket};
+    }
+    buckets_[recent.bucket].push_back(event);
+  }
+
+  /// Moves all events up to `time` to the end of `out`.
+  void pop_until(double time, std::vector<Event>& out) {
+    while (!heap_.empty() && heap_.front().time <= time) {
+      const Entry entry = heap_.front();
+      std::pop_heap(heap_.begin(), heap_.end(), Later{});
+      heap_.pop_back();
+      std::vector<Event>& bucket = buckets_[entry.bucket];
+      out.insert(out.end(), bucket.begin(), bucket.end());
+      bucket.clear();
+      free_.push_back(entry.bucket);
+      Recent& recent = recent_[std::bit_cast<std::uint64_t>(entry.time) * 0x9E3779B97F4A7C15U >> 58U];
+      if (recent.bucket == entry.bucket) recent.time = kNever;
+    }
+  }
+
+ private:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  struct Entry {
+    double time;
+    std::uint32_t bucket;
+  };
+  struct Later {
+    bool operator()(const Entry& a, const Entry& b) const { return a.time > b.time; }
+  };
+  struct Recent {
+    double time = kNever;
+    std::uint32_t bucket = 0;
+  };
+  std::vector<Entry> heap_;
+  std::vector<std::vector<Event>> buckets_;
+  std::vector<std::uint32_t> free_;
+  std::array<Recent, 64> recent_;
+};
+
+}  // namespace gar::sim

@@ -1,0 +1,185 @@
+// Every rank, link direction and flow on its own. A flow (a, b) goes from rank a to rank b; link 2 i is the direction
+// up from instance i, 2 i + 1 the one down to it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "gar/plan.hpp"
+#include "sim/network.hpp"
+#include "sim/programs.hpp"
+
+namespace gar::sim {
+
+class FlowWorld {
+ public:
+  static constexpr bool kMemoises = false;
+
+  FlowWorld(const Network& network, const PlanIndex& index) : network_(network), programs_(index.plan()) {
+    counts_pairs_ = index.plan().num_chunks > 1;
+    const auto ranks = static_cast<std::size_t>(network.num_ranks());
+    for (std::size_t r = 0; r < ranks; ++r) programs_.add(index, static_cast<std::int64_t>(r));
+    servers_.reserve(ranks);
+    for (std::size_t r = 0; r < ranks; ++r) servers_.push_back(network.server(static_cast<std::int32_t>(r)));
+    live_.resize(ranks);
+    for (std::int32_t i = 0; i < network.num_instances(); ++i) {
+      const Network::Place& p = network.place(i);
+      depth_ = std::max(depth_, network.depth(i));
+      if (network.leaf(p.first) != i) {
+        if (inner_.empty()) inner_.resize(static_cast<std::size_t>(network.num_instances()), -1);
+        inner_[static_cast<std::size_t>(i)] = num_inner_++;
+      }
+    }
+    up_.resize(ranks * static_cast<std::size_t>(depth_));
+    const double most = 3.2e7;
+    if (static_cast<double>(ranks) * num_inner_ <= most) down_.resize(ranks * static_cast<std::size_t>(num_inner_));
+    if (counts_pairs_ && static_cast<double>(ranks) * static_cast<double>(ranks) <= most) pairs_.resize(ranks * ranks);
+  }
+
+  [[nodiscard]] std::uint32_t num_ranks() const { return static_cast<std::uint32_t>(network_.num_ranks()); }
+  [[nodiscard]] std::int64_t rank_id(std::uint32_t r) const { return r; }
+  [[nodiscard]] std::int64_t rank_count(std::uint32_t) const { return 1; }
+  [[nodiscard]] const ServerParams& server(std::uint32_t r) const { return servers_[r]; }
+
+  [[nodiscard]] std::uint32_t num_links() const { return static_cast<std::uint32_t>(network_.num_instances()) * 2; }
+  [[nodiscard]] LinkState link(std::uint32_t l) const {
+    return network_.link(static_cast<std::int32_t>(l / 2), l % 2 != 0);
+  }
+  [[nodiscard]] LinkId link_id(std::uint32_t l) const {
+    return network_.link_id(static_cast<std::int32_t>(l / 2), l % 2 != 0);
+  }
+  [[nodiscard]] std::int64_t link_count(std::uint32_t) const { return 1; }
+
+  [[nodiscard]] std::uint64_t first(std::uint32_t r) const { return programs_.first(r); }
+  [[nodiscard]] std::uint64_t end(std::uint32_t r) const { return programs_.end(r); }
+  [[nodiscard]] std::int64_t length(std::uint32_t r) const { return programs_.length(r); }
+  [[nodiscard]] const SimStep& step(std::uint64_t k) const { return programs_.step(k); }
+  [[nodiscard]] double num_flows() const { return programs_.num_flows() * (programs_.is_mirrored() ? 2 : 1); }
+
+  /// f(a, b, part, latency)
+  template <class F>
+  void for_sends(std::uint32_t rank, const SimStep& s, bool is_mirror, F f) const {
+    const std::uint32_t begin = s.sends + (is_mirror ? s.num_send_runs : 0);
+    const std::uint32_t end = begin + (is_mirror ? s.num_recv_runs : s.num_send_runs);
+    for (std::uint32_t k = begin; k < end; ++k) {
+      const PeerRun& run = programs_.run(k);
+      for (std::int32_t i = 0; i < run.count; ++i) {
+        const auto b = static_cast<std::uint32_t>(run.first + i * run.stride);
+        f(rank, b, run.part, latency(rank, b));
+      }
+    }
+  }
+  /// The nth of them: {a, b, part}.
+  [[nodiscard]] std::tuple<std::uint32_t, std::uint32_t, double> nth_send(std::uint32_t rank, const SimStep& s,
+                                                                          bool is_mirror, std::uint32_t nth) const {
+    for (std::uint32_t k = s.sends + (is_mirror ? s.num_send_runs : 0);; ++k) {
+      const PeerRun& run = programs_.run(k);
+      const auto count = static_cast<std::uint32_t>(run.count);
+      if (nth < count) {
+        return {rank, static_cast<std::uint32_t>(run.first + static_cast<std::int32_t>(nth) * run.stride), run.part};
+      }
+      nth -= count;
+    }
+  }
+  [[nodiscard]] double latency(std::uint32_t a, std::uint32_t b) const {
+    const auto x = static_cast<std::int32_t>(a);
+    const auto y = static_cast<std::int32_t>(b);
+    return network_.latency(x, y, network_.meeting(x, y));
+  }
+  template <class F>
+  void for_path(std::uint32_t a, std::uint32_t b, F f) const {
+    network_.for_path(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b), [&](std::int32_t i, bool is_down) {
+      f(static_cast<std::uint32_t>(i) * 2 + (is_down ? 1 : 0), 1.0);
+    });
+  }
+  [[nodiscard]] double flow_count(std::uint32_t, std::uint32_t) const { return 1; }
+
+  // Distinct senders. On a server's uplink there is one. On a switch's links a table counts the flows of each sender. On
+  // a server's downlink every flow is a sender of its own, unless one rank has flows of several steps on the way to
+  // another; with several chunks that is common and a table counts them too, otherwise the sender's flows are looked
+  // through.
+  template <class ForEach>
+  void begin_senders(std::uint32_t rank, bool is_first, ForEach for_each) {
+    if (is_first) ++live_[rank];
+    if (counts_pairs_ || live_[rank] < 2) return;
+    if (sent_to_.empty()) sent_to_.resize(live_.size());
+    ++token_;
+    for_each(uplink(rank), [&](std::uint32_t b) { sent_to_[b] = token_; });
+  }
+  void end_senders(std::uint32_t rank, bool is_last) {
+    if (is_last) --live_[rank];
+  }
+  template <class F>
+  void add_senders(std::uint32_t rank, std::uint32_t a, std::uint32_t b, F f) {
+    for_switch_links(a, b, [&](std::uint32_t link, std::uint32_t& count) {
+      if (count++ == 0) f(link, 1.0);
+    });
+    if (up_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(depth_)]++ == 0) f(uplink(rank), 1.0);
+    if (counts_pairs_) {
+      if (pair(a, b)++ == 0) f(downlink(b), 1.0);
+    } else if (live_[rank] < 2 || sent_to_[b] != token_) {
+      f(downlink(b), 1.0);
+    }
+  }
+  template <class F, class Search>
+  void remove_senders(std::uint32_t rank, std::uint32_t a, std::uint32_t b, F f, Search search) {
+    for_switch_links(a, b, [&](std::uint32_t link, std::uint32_t& count) {
+      if (--count == 0) f(link, 1.0);
+    });
+    if (--up_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(depth_)] == 0) f(uplink(rank), 1.0);
+    if (counts_pairs_) {
+      if (--pair(a, b) == 0) f(downlink(b), 1.0);
+      return;
+    }
+    const bool others = live_[rank] > 1 && search(uplink(rank), [&](std::uint32_t other) { return other == b; });
+    if (!others) f(downlink(b), 1.0);
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t uplink(std::uint32_t rank) const {
+    return static_cast<std::uint32_t>(network_.leaf(static_cast<std::int32_t>(rank))) * 2;
+  }
+  [[nodiscard]] std::uint32_t downlink(std::uint32_t rank) const { return uplink(rank) + 1; }
+
+  // f(link, how many flows of sender a are on it) for the links of switches.
+  template <class F>
+  void for_switch_links(std::uint32_t a, std::uint32_t b, F f) {
+    std::size_t level = static_cast<std::size_t>(a) * static_cast<std::size_t>(depth_);
+    network_.for_path(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b), [&](std::int32_t i, bool is_down) {
+      if (inner_.empty() || inner_[static_cast<std::size_t>(i)] < 0) return;
+      if (is_down) {
+        const auto k = static_cast<std::uint64_t>(inner_[static_cast<std::size_t>(i)]);
+        const std::uint64_t key = std::uint64_t{a} * static_cast<std::uint64_t>(num_inner_) + k;
+        f(static_cast<std::uint32_t>(i) * 2 + 1, down_.empty() ? sparse_down_[key] : down_[key]);
+      } else {
+        f(static_cast<std::uint32_t>(i) * 2, up_[++level]);
+      }
+    });
+  }
+
+  std::uint32_t& pair(std::uint32_t a, std::uint32_t b) {
+    const std::uint64_t key = std::uint64_t{a} * live_.size() + b;
+    return pairs_.empty() ? sparse_pairs_[key] : pairs_[key];
+  }
+
+  const Network& network_;
+  Programs programs_;
+  bool counts_pairs_ = false;
+  std::vector<std::uint32_t> pairs_;  // flows from a rank to a rank; else
+  std::unordered_map<std::uint64_t, std::uint32_t> sparse_pairs_;
+  std::vector<ServerParams> servers_;
+  std::vector<std::uint32_t> live_;  // steps of a rank with flows under way
+  std::vector<std::uint32_t> sent_to_;
+  std::uint32_t token_ = 0;
+  std::int32_t depth_ = 1;
+  std::int32_t num_inner_ = 0;
+  std::vector<std::int32_t> inner_;  // instance: which switch it is, -1 for a server; empty on one switch
+  std::vector<std::uint32_t> up_;    // flows of a rank that climb to each height
+  std::vector<std::uint32_t> down_;  // flows of a rank to below each switch; else
+  std::unordered_map<std::uint64_t, std::uint32_t> sparse_down_;
+};
+
+}  // namespace gar::sim

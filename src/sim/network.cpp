@@ -1,0 +1,117 @@
+#include "sim/network.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "gar/errors.hpp"
+
+namespace gar::sim {
+
+namespace {
+
+constexpr std::int64_t kMaxSimulatedServers = 20'000'000;
+
+ExpandedTree expand_checked(const Topology& topology) {
+  if (topology.num_servers() > kMaxSimulatedServers) {
+    throw InvalidArgument(fmt::format("{} servers are too many to simulate; at most {} are accepted",
+                                      topology.num_servers(), kMaxSimulatedServers));
+  }
+  return expand(topology, topology.root());
+}
+
+}  // namespace
+
+Network::Network(const Topology& topology, const SimulationOptions& options)
+    : topology_(topology),
+      model_(options.model),
+      extra_senders_(options.degree == IncastDegree::kParticipants ? 1 : 0),
+      tree_(expand_checked(topology)) {
+  places_.resize(tree_.size());
+  latency_.resize(tree_.size());
+  for (std::size_t i = 0; i < tree_.size(); ++i) {
+    places_[i] = {tree_.parent[i], tree_.first_rank[i], tree_.last_rank[i]};
+    const double above = tree_.parent[i] < 0 ? 0 : latency_[static_cast<std::size_t>(tree_.parent[i])];
+    latency_[i] = above + topology.node(tree_.node[i]).alpha;
+  }
+  for (const SlowServer& s : options.slow_servers) {
+    if (s.rank < 0 || s.rank >= num_ranks()) {
+      throw InvalidArgument(fmt::format("slow server: {} is not a rank; accepted are 0..{}", s.rank, num_ranks() - 1));
+    }
+    if (!(s.factor > 0) || !std::isfinite(s.factor)) {
+      throw InvalidArgument(fmt::format("slow server {}: factor {} is not a number above 0", s.rank, s.factor));
+    }
+    const auto rank = static_cast<std::int32_t>(s.rank);
+    slow_.try_emplace(rank, 1.0).first->second *= s.factor;
+    marked_ranks_.push_back(rank);
+  }
+  for (const LinkCondition& c : options.links) {
+    const std::int32_t instance = instance_of(c.node);
+    const std::string name = topology.instance_name(c.node.rank, c.node.depth);
+    if (!(c.capacity >= 0) || !std::isfinite(c.capacity)) {
+      throw InvalidArgument(
+          fmt::format("uplink of {}: a capacity of {} is not accepted; 0 (failed) and more are", name, c.capacity));
+    }
+    if (!(c.background >= 0) || !(c.background < 1)) {
+      throw InvalidArgument(fmt::format("uplink of {}: a background load of {} is not accepted; 0 to below 1 is", name,
+                                        c.background));
+    }
+    for (const bool is_down : {false, true}) {
+      if (!(is_down ? c.down : c.up)) continue;
+      Condition& condition = conditions_[2 * std::int64_t{instance} + (is_down ? 1 : 0)];
+      condition.scale *= c.capacity;
+      condition.background = 1 - (1 - condition.background) * (1 - c.background);
+    }
+    marked_instances_.push_back(instance);
+  }
+  if (!(options.jitter >= 0) || !std::isfinite(options.jitter)) {
+    throw InvalidArgument(fmt::format("jitter {} is not accepted; 0 and more is", options.jitter));
+  }
+}
+
+std::int32_t Network::instance_of(const NodePlace& place) const {
+  if (place.rank < 0 || place.rank >= num_ranks()) {
+    throw InvalidArgument(fmt::format("{} is not a rank; accepted are 0..{}", place.rank, num_ranks() - 1));
+  }
+  std::int32_t i = leaf(static_cast<std::int32_t>(place.rank));
+  if (place.depth < 1 || place.depth > depth(i)) {
+    throw InvalidArgument(fmt::format("there is no link at depth {} above rank {}; accepted are 1..{}", place.depth,
+                                      place.rank, depth(i)));
+  }
+  while (depth(i) > place.depth) i = places_[static_cast<std::size_t>(i)].parent;
+  return i;
+}
+
+LinkState Network::link(std::int32_t instance, bool is_down) const {
+  const LinkParams& p = topology_.node(node(instance)).uplink;
+  LinkState out{p.beta, model_ == ModelKind::kAbc ? 0 : p.epsilon, p.incast_threshold, 1, extra_senders_};
+  const auto it = conditions_.find(2 * std::int64_t{instance} + (is_down ? 1 : 0));
+  if (it != conditions_.end()) {
+    out.scale = it->second.scale * (1 - it->second.background);
+    if (it->second.background > 0) out.senders += 1;
+  }
+  return out;
+}
+
+LinkId Network::link_id(std::int32_t instance, bool is_down) const {
+  return {{place(instance).first, depth(instance)}, is_down};
+}
+
+ServerParams Network::server(std::int32_t rank) const {
+  ServerParams out = topology_.node(node(leaf(rank))).server;
+  if (model_ == ModelKind::kAbc) out.delta = 0;
+  const auto it = slow_.find(rank);
+  if (it != slow_.end()) {
+    out.gamma *= it->second;
+    out.delta *= it->second;
+  }
+  return out;
+}
+
+void throw_unreachable(const Topology& topology, const LinkId& link) {
+  throw InvalidArgument(fmt::format("rank {} cannot be reached: the {} has failed, and the plan sends over it",
+                                    link.node.rank, link_name(topology, link)));
+}
+
+}  // namespace gar::sim
