@@ -118,7 +118,7 @@ struct StageUse {
   std::int64_t num_steps = 1;
   double begin = 0;  ///< when the first rank started it (chunk after chunk)
   double end = 0;    ///< when the last rank had finished it
-  LinkId busiest;    ///< the link that its bytes kept busy longest
+  LinkId busiest;    ///< the link that was full longest with its bytes
   double busy_seconds = 0;
   double incast_seconds = 0;
   std::int64_t senders = 0;  ///< most of them on that link

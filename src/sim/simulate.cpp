@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "gar/errors.hpp"
+#include "sim/class_world.hpp"
 #include "sim/engine.hpp"
 #include "sim/flow_world.hpp"
 #include "sim/network.hpp"
+#include "sim/partition.hpp"
 #include "sim/stages.hpp"
 
 namespace gar {
@@ -24,6 +27,16 @@ void check(const Plan& plan, const Topology& topology, double size_floats) {
   }
 }
 
+// Classes where they save work. Refining a plan as a whole costs about as much as simulating it once, so that it pays
+// when there are several chunks.
+std::optional<sim::Partition> find_classes(const PlanIndex& index, const sim::Network& network,
+                                           const SimulationOptions& options) {
+  if (options.engine == SimulationEngine::kFlows || options.jitter > 0) return std::nullopt;
+  const std::int64_t ranks = network.num_ranks();
+  if (options.engine == SimulationEngine::kClasses) return sim::find_partition(index, network, true, ranks);
+  return sim::find_partition(index, network, index.plan().num_chunks >= 4, ranks / 2);
+}
+
 }  // namespace
 
 Simulation simulate(const Plan& plan, const Topology& topology, double size_floats, const SimulationOptions& options) {
@@ -34,9 +47,14 @@ Simulation simulate(const Plan& plan, const Topology& topology, double size_floa
   const sim::Job job{network,          stages, options, size_floats / static_cast<double>(plan.num_chunks),
                      plan.num_chunks,  index.num_steps()};
   if (plan.num_ranks == 1) return {};
+  if (const std::optional<sim::Partition> classes = find_classes(index, network, options)) {
+    sim::ClassWorld world(network, index, *classes);
+    Simulation out = sim::Engine<sim::ClassWorld>(world, job).run();
+    out.engine = SimulationEngine::kClasses;
+    return out;
+  }
   sim::FlowWorld world(network, index);
-  sim::Engine<sim::FlowWorld> engine(world, job);
-  Simulation out = engine.run();
+  Simulation out = sim::Engine<sim::FlowWorld>(world, job).run();
   out.engine = SimulationEngine::kFlows;
   return out;
 }
