@@ -29,6 +29,7 @@ demo: setup ## predict, plan, prove and price an AllReduce on a built-in network
 	@scripts/demo.sh build/release/bin/gar
 
 test: setup ## all tests, then once more under the address and undefined behaviour sanitizers
+	@scripts/setup.sh simgrid
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release)
 	@$(call TEST,release)
@@ -42,6 +43,7 @@ test-full: test ## make test, plus the debug and thread sanitizer builds
 	done
 
 bench: setup ## build and run the benchmarks
+	@scripts/setup.sh simgrid
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release)
 	@for program in build/release/bench/bench_*; do \

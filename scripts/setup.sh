@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing: setup.sh [build] [lint] [fuzz]   (build when nothing is said)
-# Silent when nothing is missing. Uses apt-get, through sudo when not root.
+# Installs what is missing: setup.sh [build] [lint] [fuzz] [simgrid]   (build when nothing is said)
+# Silent when nothing is missing. Uses apt-get, through sudo when not root. Nobody has to have simgrid: where it cannot
+# be installed, that is no error.
 set -euo pipefail
 
 # package, and what proves that it is there: a command, or a file below an include or library directory
@@ -8,6 +9,7 @@ packages_build="g++:c++ cmake:cmake ninja-build:ninja pkg-config:pkg-config
   libcli11-dev:CLI/CLI.hpp libfmt-dev:fmt/format.h nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h"
 packages_lint="clang-format:clang-format clang-tidy:clang-tidy"
 packages_fuzz="clang:clang++ libclang-rt-dev:libclang_rt.fuzzer"
+packages_simgrid="libsimgrid-dev:simgrid/s4u.hpp"
 
 present() {
   local proof=$1 directory
@@ -26,23 +28,31 @@ present() {
 
 CPATH=${CPATH:-}
 missing=()
+is_needed=
 for group in "${@:-build}"; do
   case "$group" in
     build) list=$packages_build ;;
     lint) list=$packages_lint ;;
     fuzz) list=$packages_fuzz ;;
+    simgrid) list=$packages_simgrid ;;
     *)
-      echo "setup.sh: unknown group '$group'; accepted: build lint fuzz" >&2
+      echo "setup.sh: unknown group '$group'; accepted: build lint fuzz simgrid" >&2
       exit 2
       ;;
   esac
   for entry in $list; do
-    present "${entry#*:}" || missing+=("${entry%%:*}")
+    present "${entry#*:}" && continue
+    missing+=("${entry%%:*}")
+    [[ $group == simgrid ]] || is_needed=yes
   done
 done
 ((${#missing[@]})) || exit 0
 
 by_hand() {
+  if [[ -z $is_needed ]]; then
+    echo "setup.sh: ${missing[*]} could not be installed; what compares with SimGrid is skipped" >&2
+    exit 0
+  fi
   {
     echo "setup.sh: $1"
     echo "Please install, then run the command again:"

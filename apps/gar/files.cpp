@@ -20,7 +20,12 @@ void save_file(const std::string& path, const std::function<void(std::ostream&)>
   const std::string target = replace ? fmt::format("{}.{}.part", path, getpid()) : path;
   errno = 0;
   std::ofstream out(target, std::ios::binary);
-  if (out) write(out);
+  try {
+    if (out) write(out);
+  } catch (...) {
+    if (replace) fs::remove(target, ignored);
+    throw;
+  }
   out.close();
   bool ok = static_cast<bool>(out);
   if (ok && replace) ok = std::rename(target.c_str(), path.c_str()) == 0;

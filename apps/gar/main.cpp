@@ -1,4 +1,4 @@
-// gar: predicts, plans and proves AllReduce. One file per verb; see verbs.hpp.
+// gar: predicts, plans, proves and simulates AllReduce. One file per verb; see verbs.hpp.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -18,13 +18,17 @@ void set_up(CLI::App& program, Context& context) {
   gar::cli::set_examples(program, {{"which AllReduce is fastest for 1e8 floats on 16 racks of 24 servers, and why",
                                     "gar predict -t tree:16x24 --count 1e8"},
                                    {"make its plan, and prove it",
-                                    "gar plan -t tree:16x24 --count 1e8 -o plan.json && gar verify plan.json"}});
+                                    "gar plan -t tree:16x24 --count 1e8 -o plan.json && gar verify plan.json"},
+                                   {"run it in a simulator while one rack has half its uplink",
+                                    "gar simulate -t tree:16x24 --plan plan.json --degrade rack3.uplink=0.5"}});
 
   // The verbs, in the order of the help. Each has a file of its own.
   gar::cli::add_topo(program, context);
   gar::cli::add_predict(program, context);
   gar::cli::add_plan(program, context);
   gar::cli::add_verify(program, context);
+  gar::cli::add_simulate(program, context);
+  gar::cli::add_compare(program, context);
   gar::cli::add_reproduce(program, context);
   gar::cli::add_completion(program, context);
   gar::cli::add_manual(program, context);
@@ -38,7 +42,7 @@ void set_up(CLI::App& program, Context& context) {
 int main(int argc, char** argv) {
   try {
     Context context;
-    CLI::App program("Predicts, plans and proves the fastest AllReduce for a network.", "gar");
+    CLI::App program("Predicts, plans, proves and simulates the fastest AllReduce for a network.", "gar");
     set_up(program, context);
     return gar::cli::run_program(program, context, argc, argv);
   } catch (const std::exception& error) {

@@ -145,6 +145,15 @@ std::string format_count(std::int64_t count) {
   return fmt::format("{}.{}e{}", mantissa.substr(0, 1), mantissa.substr(1), exponent);
 }
 
+std::string format_grouped(std::int64_t count) {
+  std::string text = std::to_string(count);
+  for (std::size_t i = text.size(); i > 3;) {
+    i -= 3;
+    text.insert(i, ",");
+  }
+  return text;
+}
+
 std::string format_percent(double fraction) { return fmt::format("{:.1f}%", 100 * fraction); }
 
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }

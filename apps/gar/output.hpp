@@ -56,6 +56,8 @@ std::string format_seconds(double seconds, int digits = 4);
 std::string format_bytes(double bytes);
 /// As it could be typed: "1e8", "3.2e7", "12345".
 std::string format_count(std::int64_t count);
+/// "100,000".
+std::string format_grouped(std::int64_t count);
 /// "12.3%".
 std::string format_percent(double fraction);
 

@@ -53,8 +53,7 @@ void write_document(const PlanReport& r, bool explain, std::ostream& out) {
 }
 
 Plan finished_plan(const PlanArgs& args, Plan plan, const VectorSize& size) {
-  if (args.collective == "reduce-scatter") plan = as_reduce_scatter(plan);
-  if (args.collective == "all-gather") plan = as_all_gather(plan);
+  plan = half_of(plan, args.collective);
   if (args.is_explicit) {
     if (plan.num_ranks > kMaxExplicitRanks) {
       throw UsageError(fmt::format("--explicit: {} ranks are too many for one program each; accepted are up to {}",
@@ -124,10 +123,7 @@ void add_plan(CLI::App& program, Context& context) {
   verb.add_option("--counts", args->counts, "Best plan as a function of the size: a table with the crossover sizes")
       ->type_name("FROM..TO");
   add_algo_option(verb, args->algo, "Algorithms to choose from; the best one is planned");
-  verb.add_option("--collective", args->collective, "What to plan")
-      ->type_name("C")
-      ->check(CLI::IsMember({"allreduce", "reduce-scatter", "all-gather"}))
-      ->capture_default_str();
+  add_collective_option(verb, args->collective, "What to plan");
   verb.add_option("-o,--output", args->output, "Write the plan to this file; - for standard output")
       ->type_name("plan.json");
   verb.add_flag("--explain", args->explain,

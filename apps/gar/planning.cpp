@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <iostream>
+
+#include "gar/io.hpp"
+
 namespace gar::cli {
 
 namespace {
@@ -42,6 +46,29 @@ Planned plan_with(const AlgorithmSpec& spec, const Topology& topology, double si
   }
   out.terms = PricedPlan(out.tree.plan, topology, options).cost(size_floats);
   return out;
+}
+
+CLI::Option* add_collective_option(CLI::App& verb, std::string& collective, const std::string& what) {
+  return verb.add_option("--collective", collective, what)
+      ->type_name("C")
+      ->check(CLI::IsMember({"allreduce", "reduce-scatter", "all-gather"}))
+      ->capture_default_str();
+}
+
+Plan half_of(const Plan& allreduce, const std::string& collective) {
+  if (collective == "reduce-scatter") return as_reduce_scatter(allreduce);
+  if (collective == "all-gather") return as_all_gather(allreduce);
+  return allreduce;
+}
+
+std::string collective_word(Collective collective) {
+  return collective == Collective::kReduceScatter ? "reduce-scatter"
+         : collective == Collective::kAllGather   ? "all-gather"
+                                                  : "allreduce";
+}
+
+Plan load_plan(const std::string& path) {
+  return path == "-" ? read_plan(std::cin, "standard input") : read_plan_file(path);
 }
 
 std::string factor_words(const std::vector<std::int64_t>& factors) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/gar/common.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/model.hpp"
 #include "gar/planner.hpp"
@@ -21,6 +22,16 @@ struct Planned {
 
 /// Plans with one algorithm. Throws InvalidArgument when factors do not fit.
 Planned plan_with(const AlgorithmSpec& spec, const Topology& topology, double size_floats, const ModelOptions& options);
+
+/// Adds `--collective`.
+CLI::Option* add_collective_option(CLI::App& verb, std::string& collective, const std::string& what);
+/// The half of an AllReduce plan that `--collective` names, or all of it.
+Plan half_of(const Plan& allreduce, const std::string& collective);
+/// "allreduce", as `--collective` names it.
+std::string collective_word(Collective collective);
+
+/// Reads a plan file; - is standard input. Throws ParseError.
+Plan load_plan(const std::string& path);
 
 /// "8x3", "16".
 std::string factor_words(const std::vector<std::int64_t>& factors);

@@ -15,6 +15,8 @@ bool reproduce_costmodel(const Context& context, Json& document);
 bool reproduce_gtplan(const Context& context, Json& document);
 /// The placements of Figure `fig:hcps`.
 bool reproduce_hcps(const Context& context, Json& document);
+/// Table `tab:gentreesimu`.
+bool reproduce_gentreesimu(const Context& context, Json& document);
 /// The planners against the baselines and the lower bound, on the six networks.
 bool reproduce_planners(const Context& context, Json& document);
 

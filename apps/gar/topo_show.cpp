@@ -17,16 +17,6 @@ constexpr std::size_t kMaxFolds = 16;
 
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-// 100,000
-std::string grouped(std::int64_t value) {
-  std::string text = std::to_string(value);
-  for (std::size_t i = text.size(); i > 3;) {
-    i -= 3;
-    text.insert(i, ",");
-  }
-  return text;
-}
-
 // Children of one switch that are drawn as one line: they have the same shape.
 struct Fold {
   NodeId first = 0;
@@ -94,7 +84,7 @@ std::string fold_name(const Topology& topology, const Fold& fold) {
   } else if (fold.count > 1 && topology.node(fold.last).name != base) {
     name += " ... " + topology.node(fold.last).name;
   }
-  if (fold.count > 1) name = fmt::format("{} x {}", grouped(fold.count), name);
+  if (fold.count > 1) name = fmt::format("{} x {}", format_grouped(fold.count), name);
   if (fold.is_interleaved) name += " (interleaved)";
   return name;
 }
@@ -136,7 +126,7 @@ class Drawing {
   void add_node(const std::string& branch, const std::string& name, NodeId id) {
     const Node& node = topology_.node(id);
     std::vector<Cell> cells{Cell(branch + name, node.is_server() ? Paint::kPlain : Paint::kCyan),
-                            node.is_server() ? Cell("") : Cell(grouped(topology_.num_servers(id))),
+                            node.is_server() ? Cell("") : Cell(format_grouped(topology_.num_servers(id))),
                             format_seconds(node.alpha, 3)};
     if (id == topology_.root()) {
       cells.resize(6, Cell(""));
@@ -192,7 +182,7 @@ class Drawing {
     }
     table_.add_row(
         {Cell(fmt::format("{}└─ ... {} more of {} kinds", indent, children, folds.size() - shown), Paint::kDim),
-         grouped(servers)});
+         format_grouped(servers)});
     ++num_lines_;
   }
 
@@ -246,7 +236,7 @@ std::string format_link_speed(double seconds_per_float) {
 
 std::string topology_totals(const Topology& topology) {
   const auto counted = [](std::int64_t count, const char* one, const char* many) {
-    return fmt::format("{} {}", grouped(count), count == 1 ? one : many);
+    return fmt::format("{} {}", format_grouped(count), count == 1 ? one : many);
   };
   return fmt::format("{}, {}, {}, {}, longest path {}", counted(topology.num_servers(), "server", "servers"),
                      counted(topology.num_switches(), "switch", "switches"),

@@ -11,6 +11,8 @@ void add_topo(CLI::App& program, Context& context);
 void add_predict(CLI::App& program, Context& context);
 void add_plan(CLI::App& program, Context& context);
 void add_verify(CLI::App& program, Context& context);
+void add_simulate(CLI::App& program, Context& context);
+void add_compare(CLI::App& program, Context& context);
 void add_reproduce(CLI::App& program, Context& context);
 /// `gar completion bash|zsh|fish`.
 void add_completion(CLI::App& program, Context& context);

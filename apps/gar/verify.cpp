@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <memory>
 
 #include "apps/gar/json_output.hpp"
+#include "apps/gar/planning.hpp"
 #include "apps/gar/verbs.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -54,7 +53,7 @@ void check_effort(const Plan& plan) {
 }
 
 int verify_file(const std::string& path, const Context& context) {
-  const Plan plan = path == "-" ? read_plan(std::cin, "standard input") : read_plan_file(path);
+  const Plan plan = load_plan(path);
   try {
     check_effort(plan);
   } catch (const PlanError& error) {

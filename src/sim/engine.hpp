@@ -200,6 +200,7 @@ class Engine {
     l.group_n += n;
   }
 
+  void repeat_steps();
   bool report();
   [[noreturn]] void throw_stuck();
   Simulation result();
@@ -239,6 +240,23 @@ class Engine {
   std::uint32_t last_record_ = kNone;
   double last_time_ = 0;
 
+  // The last moment at which all ranks stood before a step together and nothing was under way.
+  struct Standstill {
+    bool is_known = false;
+    double time = 0;
+    double flows_done = 0;
+    std::vector<Lane> lanes;
+    std::vector<Terms> paths;
+    std::vector<double> calculation;
+    struct Sums {
+      double busy, incast, floats;
+      std::vector<StageLoad> stages;
+    };
+    std::vector<Sums> links;
+  };
+  bool may_repeat_ = false;
+  Standstill standstill_;
+
   std::vector<StageUse> stages_;
   std::vector<char> stage_started_;
   std::vector<double> calculation_;  // rank by stage; empty when that would be too much
@@ -265,6 +283,8 @@ Engine<World>::Engine(World& world, const Job& job)
   double steps = 0;
   for (std::uint32_t r = 0; r < ranks; ++r) steps += static_cast<double>(world.length(r));
   keeps_records_ = job.options.keep_path && steps * static_cast<double>(job.num_chunks) <= kMaxPathRecords;
+  may_repeat_ = World::kMemoises && !keeps_records_ && job.num_chunks == 1 && !job.options.barrier &&
+                job.options.observer == nullptr;
   if (static_cast<double>(ranks) * static_cast<double>(stages_.size()) <= 2e7) {
     calculation_.resize(ranks * stages_.size());
   }
@@ -953,6 +973,80 @@ void Engine<World>::solve() {
 
 // ------------------------------------------------------------------------------------------------------------- run
 
+// Between two standstills all ranks have done one step of several equal ones: the others will take just as long.
+template <class World>
+void Engine<World>::repeat_steps() {
+  Standstill& before = standstill_;
+  std::int64_t left = std::numeric_limits<std::int64_t>::max();  // equal steps that all ranks have before them
+  bool is_repetition = before.is_known;
+  for (std::uint32_t r = 0; r < world_.num_ranks(); ++r) {
+    const Lane& l = lane(r, 0);
+    if (l.finished == world_.length(r)) left = 0;
+    left = std::min(left, world_.step(l.step).repeat - l.repetition);
+    is_repetition = is_repetition && l.repetition > 0 && l.step == before.lanes[r].step &&
+                    l.finished == before.lanes[r].finished + 1;
+  }
+  if (left < 2 || ready_.size() != world_.num_ranks()) {
+    before.is_known = false;
+    return;
+  }
+  if (is_repetition) {
+    const auto times = static_cast<double>(left);
+    const double elapsed = now_ - before.time;
+    now_ += times * elapsed;
+    for (std::uint32_t i = 0; i < links_.size(); ++i) {
+      Link& l = links_[i];
+      const typename Standstill::Sums& sums = before.links[i];
+      l.busy += times * (l.busy - sums.busy);
+      l.incast += times * (l.incast - sums.incast);
+      l.floats += times * (l.floats - sums.floats);
+      for (std::size_t k = 0; k < l.stages.size(); ++k) {
+        const StageLoad none{l.stages[k].stage, 0, 0, 0, 0};
+        const StageLoad& was = k < sums.stages.size() ? sums.stages[k] : none;
+        l.stages[k].busy += times * (l.stages[k].busy - was.busy);
+        l.stages[k].incast += times * (l.stages[k].incast - was.incast);
+        l.stages[k].full += times * (l.stages[k].full - was.full);
+      }
+      l.touched = now_;
+      l.log.clear();
+      l.log.emplace_back(now_, l.incast);
+    }
+    for (std::size_t i = 0; i < calculation_.size(); ++i) {
+      calculation_[i] += times * (calculation_[i] - before.calculation[i]);
+    }
+    for (const Ready& r : ready_) stages_[job_.stages.of_step(number_of(lane(r.rank, 0)))].end = now_;
+    out_.flows_done += times * (out_.flows_done - before.flows_done);
+    out_.memoised_steps += left * world_.num_ranks();
+    std::vector<Ready> ready;
+    ready.swap(ready_);
+    for (Ready& r : ready) {
+      const Terms& was = before.paths[r.rank];
+      r.path += times * (r.path + (-1.0 * was));
+      Lane& l = lane(r.rank, 0);
+      l.repetition += left - 1;
+      l.finished += left - 1;
+      advance(r.rank, l);
+      last_path_ = r.path;
+      try_start(r.rank, 0, r.path, r.record);
+    }
+    last_time_ = now_;
+    before.is_known = false;
+    return;
+  }
+  before.is_known = true;
+  before.time = now_;
+  before.flows_done = out_.flows_done;
+  before.lanes = lanes_;
+  before.paths.resize(lanes_.size());
+  for (const Ready& r : ready_) before.paths[r.rank] = r.path;
+  before.calculation = calculation_;
+  before.links.clear();
+  for (Link& l : links_) {
+    touch(l);
+    before.links.push_back({l.busy, l.incast, l.floats, l.stages});
+  }
+}
+
 template <class World>
 bool Engine<World>::report() {
   if (!job_.options.progress) return true;
@@ -1000,6 +1094,7 @@ Simulation Engine<World>::run() {
       }
     }
     solve();
+    if (may_repeat_ && queue_.empty() && running_ == 0) repeat_steps();
     start_ready();
     if (running_ == 0 && job_.options.barrier) goes_on = start_barrier();
     if (!report()) {

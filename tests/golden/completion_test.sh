@@ -46,6 +46,11 @@ check 'gar topo show asy' asy384
 check 'gar plan -o pl' plan.json
 check 'gar topo import pl' plan.json
 check 'gar verify pl' plan.json
+check 'gar sim' simulate
+check 'gar simulate --plan pl' plan.json
+check 'gar simulate --engine ' auto flows classes
+check 'gar simulate --de' --degrade
+check 'gar compare -t ss24 --algo gentree,ri' gentree,ring
 
 for shell in zsh fish; do
   "$gar" completion $shell >"gar.$shell"
