@@ -56,6 +56,7 @@ class ClassWorld {
   void for_path(std::uint32_t a, std::uint32_t, F f) const {
     for (std::uint32_t k = flows_[a].path; k < flows_[a + 1].path; ++k) f(path_[k].link, path_[k].flows);
   }
+  [[nodiscard]] std::size_t path_stride() const { return 0; }
   [[nodiscard]] double flow_count(std::uint32_t a, std::uint32_t) const { return flows_[a].count; }
 
   template <class ForEach>

@@ -111,7 +111,7 @@ class Engine {
     std::uint32_t last = kNone, last_link = kNone;  // the message that came last: its sender's instance, its bottleneck
     double last_flowing = 0, last_time = 0;
     double calculation = 0, gamma_share = 0;  // what is left of it
-    std::uint32_t version = 0, next = kNone;
+    std::uint32_t next = kNone;               // on the same server
     // With several chunks: the same step of the chunk before and behind, while they have flows, and each flow's state.
     std::uint32_t before = kNone, behind = kNone;
     std::vector<SendState> sends;
@@ -136,6 +136,7 @@ class Engine {
   struct Processor {
     std::uint32_t head = kNone;
     std::uint32_t count = 0;
+    std::uint32_t version = 0;
     double since = 0;
   };
 
@@ -171,7 +172,8 @@ class Engine {
   void arrive(std::uint32_t rank, const Instance& sender, std::uint32_t sender_id, std::uint32_t link, double flowing);
   void begin_calculation(std::uint32_t id);
   void update_processor(std::uint32_t rank);
-  void end_calculation(std::uint32_t id);
+  void schedule_processor(std::uint32_t rank);
+  void end_calculations(std::uint32_t rank);
   void finish(std::uint32_t id);
   std::uint32_t new_instance();
   void release(std::uint32_t id);
@@ -184,6 +186,15 @@ class Engine {
   void touch(Link& l);
   void mark(std::uint32_t l);
   [[nodiscard]] double incast_until(const Link& l, double time) const;
+  template <class F>
+  void for_path(std::uint32_t f, F use) const {
+    if (stride_ == 0) {
+      world_.for_path(flows_[f].a, flows_[f].b, use);
+      return;
+    }
+    const std::uint32_t* at = &paths_[f * stride_];
+    for (std::size_t k = 0; k < stride_ && at[k] != kNone; ++k) use(at[k], 1.0);
+  }
   // rates
   void solve();
   void collect(std::uint32_t l, bool may_end);
@@ -213,6 +224,8 @@ class Engine {
   std::vector<Link> links_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_flows_;
+  std::size_t stride_ = 0;            // links of the longest path, where it pays to keep paths
+  std::vector<std::uint32_t> paths_;  // by flow
   std::vector<Instance> instances_;
   std::vector<std::uint32_t> free_instances_;
   std::vector<Lane> lanes_;
@@ -276,6 +289,7 @@ Engine<World>::Engine(World& world, const Job& job)
   for (std::uint32_t r = 0; r < ranks; ++r) {
     for (std::int64_t c = 0; c < job.num_chunks; ++c) lane(r, static_cast<std::uint32_t>(c)).step = world.first(r);
   }
+  stride_ = world.path_stride();
   has_queues_ = job.num_chunks > 1 && !job.options.barrier;
   if (has_queues_) sending_.resize(ranks);
   inbox_.resize(ranks);
@@ -334,9 +348,7 @@ std::uint32_t Engine<World>::new_instance() {
   }
   const std::uint32_t id = free_instances_.back();
   free_instances_.pop_back();
-  const std::uint32_t version = instances_[id].version + 1;
   instances_[id] = {};
-  instances_[id].version = version;
   return id;
 }
 
@@ -511,10 +523,7 @@ void Engine<World>::begin_calculation(std::uint32_t id) {
   x.next = p.head;
   p.head = id;
   ++p.count;
-  for (std::uint32_t i = p.head; i != kNone; i = instances_[i].next) {
-    Instance& y = instances_[i];
-    queue_.push(now_ + y.calculation * p.count, {EventKind::kCalculation, i, ++y.version, 0});
-  }
+  schedule_processor(x.rank);
 }
 
 // Brings the calculations of a server up to date; they share it equally.
@@ -529,19 +538,39 @@ void Engine<World>::update_processor(std::uint32_t rank) {
 }
 
 template <class World>
-void Engine<World>::end_calculation(std::uint32_t id) {
-  const std::uint32_t rank = instances_[id].rank;
+void Engine<World>::schedule_processor(std::uint32_t rank) {
+  Processor& p = processors_[rank];
+  ++p.version;
+  if (p.count == 0) return;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::uint32_t i = p.head; i != kNone; i = instances_[i].next) least = std::min(least, instances_[i].calculation);
+  queue_.push(now_ + std::max(least, 0.0) * p.count, {EventKind::kCalculation, rank, p.version, 0});
+}
+
+// Those that are done leave the server.
+template <class World>
+void Engine<World>::end_calculations(std::uint32_t rank) {
   update_processor(rank);
   Processor& p = processors_[rank];
-  std::uint32_t* at = &p.head;
-  while (*at != id) at = &instances_[*at].next;
-  *at = instances_[id].next;
-  --p.count;
-  for (std::uint32_t i = p.head; i != kNone; i = instances_[i].next) {
-    Instance& y = instances_[i];
-    queue_.push(now_ + std::max(y.calculation, 0.0) * p.count, {EventKind::kCalculation, i, ++y.version, 0});
+  std::uint32_t done = kNone;
+  for (std::uint32_t* at = &p.head; *at != kNone;) {
+    const std::uint32_t id = *at;
+    Instance& x = instances_[id];
+    if (x.calculation > now_ * kDoneTime) {
+      at = &x.next;
+      continue;
+    }
+    *at = x.next;
+    --p.count;
+    x.next = done;
+    done = id;
   }
-  finish(id);
+  schedule_processor(rank);
+  while (done != kNone) {
+    const std::uint32_t id = done;
+    done = instances_[id].next;
+    finish(id);
+  }
 }
 
 template <class World>
@@ -694,6 +723,12 @@ std::uint32_t Engine<World>::add_flow(std::uint32_t a, std::uint32_t b, double f
     flowing_[f] = now_;
   }
   const std::uint32_t stage = x.stage;
+  if (stride_ > 0) {
+    if (paths_.size() < flows_.size() * stride_) paths_.resize(flows_.size() * stride_);
+    std::uint32_t* at = &paths_[f * stride_];
+    world_.for_path(a, b, [&](std::uint32_t id, double) { *at++ = id; });
+    if (at < &paths_[f * stride_] + stride_) *at = kNone;
+  }
   world_.for_path(a, b, [&](std::uint32_t id, double n) {
     Link& l = links_[id];
     if (!(l.state.scale > 0)) throw_unreachable(job_.network.topology(), world_.link_id(id));
@@ -719,7 +754,7 @@ void Engine<World>::end_flow(std::uint32_t f, std::uint32_t bottleneck) {
   const Flow flow = flows_[f];
   flows_[f].bottleneck = kDead;
   Instance& x = instances_[flow.instance];
-  world_.for_path(flow.a, flow.b, [&](std::uint32_t id, double n) {
+  for_path(f, [&](std::uint32_t id, double n) {
     Link& l = links_[id];
     touch(l);
     l.n -= n;
@@ -793,7 +828,7 @@ void Engine<World>::collect(std::uint32_t id, bool may_end) {
     if (flow.left < 0) flow.left = 0;  // it ends in a moment
     region_flows_.push_back(f);
     if (rate == 0) continue;
-    world_.for_path(flow.a, flow.b, [&](std::uint32_t m, double n) {
+    for_path(f, [&](std::uint32_t m, double n) {
       Link& k = links_[m];
       if (!k.has_old) {
         k.has_old = true;
@@ -815,7 +850,7 @@ void Engine<World>::freeze(std::uint32_t id, double level) {
     flow.bottleneck = id;
     ++l.frozen;
     l.least_left = std::min(l.least_left, flow.left);
-    world_.for_path(flow.a, flow.b, [&](std::uint32_t m, double n) {
+    for_path(f, [&](std::uint32_t m, double n) {
       Link& k = links_[m];
       k.open -= n;
       take(k, n, level);
@@ -836,7 +871,36 @@ void Engine<World>::fill() {
     l.frozen = 0;
     l.least_left = std::numeric_limits<double>::infinity();
     l.level = 0;
-    if (l.n > 0) heap_.emplace_back(l.capacity / l.n, id);
+  }
+  // Flows that share no link with others need no filling.
+  for (const std::uint32_t f : region_flows_) {
+    if (region_flows_.size() > region_.size()) break;
+    Flow& flow = flows_[f];
+    bool is_alone = true;
+    double least = std::numeric_limits<double>::infinity();
+    std::uint32_t narrowest = kNone;
+    for_path(f, [&](std::uint32_t m, double n) {
+      const Link& l = links_[m];
+      is_alone = is_alone && l.in_region && l.n == n;
+      if (l.capacity < least * n) {
+        least = l.capacity / n;
+        narrowest = m;
+      }
+    });
+    if (!is_alone) continue;
+    flow.bottleneck = narrowest;
+    for_path(f, [&](std::uint32_t m, double n) {
+      links_[m].open = 0;
+      take(links_[m], n, least);
+    });
+    Link& l = links_[narrowest];
+    l.level = least;
+    l.frozen = 1;
+    l.least_left = flow.left;
+  }
+  for (const std::uint32_t id : region_) {
+    const Link& l = links_[id];
+    if (l.open > 0) heap_.emplace_back(l.capacity / l.n, id);
   }
   const auto later = [](const auto& a, const auto& b) { return a.first > b.first; };
   std::make_heap(heap_.begin(), heap_.end(), later);
@@ -870,7 +934,7 @@ bool Engine<World>::extend() {
   for (const std::uint32_t f : region_flows_) {
     const Flow& flow = flows_[f];
     const double rate = links_[flow.bottleneck].level;
-    world_.for_path(flow.a, flow.b, [&](std::uint32_t m, double n) {
+    for_path(f, [&](std::uint32_t m, double n) {
       Link& l = links_[m];
       if (l.in_region) return;
       if (!l.in_border) {
@@ -1086,7 +1150,7 @@ Simulation Engine<World>::run() {
           activate(e.id, e.latency);
           break;
         case EventKind::kCalculation:
-          if (instances_[e.id].version == e.version) end_calculation(e.id);
+          if (processors_[e.id].version == e.version) end_calculations(e.id);
           break;
         case EventKind::kLink:
           if (links_[e.id].version == e.version) mark(e.id);

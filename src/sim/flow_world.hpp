@@ -95,6 +95,8 @@ class FlowWorld {
       f(static_cast<std::uint32_t>(i) * 2 + (is_down ? 1 : 0), 1.0);
     });
   }
+  /// Links of the longest path if climbing the tree for each of them costs more than keeping them; else 0.
+  [[nodiscard]] std::size_t path_stride() const { return depth_ > 1 ? static_cast<std::size_t>(depth_) * 2 : 0; }
   [[nodiscard]] double flow_count(std::uint32_t, std::uint32_t) const { return 1; }
 
   // Distinct senders. On a server's uplink there is one. On a switch's links a table counts the flows of each sender. On
