@@ -82,7 +82,7 @@ class Engine {
     double reference = 0;   // the load when its level was found
     std::uint32_t version = 0;
     std::uint32_t bottlenecked = 0;  // flows with this bottleneck
-    bool is_dirty = false, in_region = false, in_border = false, has_old = false;
+    bool is_dirty = false, is_slack = false, in_region = false, in_border = false, has_old = false;
     std::vector<std::uint32_t> flows;
     // solving
     double capacity = 0, used = 0, group_level = 0, group_n = 0, open = 0, old_rates = 0, new_rates = 0, fastest = 0,
@@ -180,8 +180,8 @@ class Engine {
   [[nodiscard]] double latency_of(const Instance& x, double latency) const { return latency * x.delay; }
   // flows
   void activate(std::uint32_t id, double latency);
-  std::uint32_t add_flow(std::uint32_t a, std::uint32_t b, double floats, std::uint32_t instance, std::uint32_t nth);
-  std::uint32_t add_waiting(std::uint32_t id, std::uint32_t nth);
+  void add_flow(std::uint32_t a, std::uint32_t b, double floats, std::uint32_t instance, std::uint32_t nth);
+  void add_waiting(std::uint32_t id, std::uint32_t nth);
   void end_flow(std::uint32_t f, std::uint32_t bottleneck);
   void touch(Link& l);
   void mark(std::uint32_t l);
@@ -202,6 +202,7 @@ class Engine {
   void freeze(std::uint32_t l, double level);
   bool extend();
   void commit();
+  void keep_load(std::uint32_t id);
   void take(Link& l, double n, double level) {
     if (l.group_level != level) {
       l.used += l.group_n * l.group_level;
@@ -240,9 +241,8 @@ class Engine {
   std::vector<std::uint32_t> nth_;                   // flow: which one of its step
   std::vector<double> flowing_;                      // flow: since when
   std::vector<std::pair<std::uint32_t, std::uint32_t>> following_;
-  std::vector<std::uint32_t> followers_;
 
-  std::vector<std::uint32_t> dirty_, region_, border_, old_, region_flows_, done_, added_;
+  std::vector<std::uint32_t> dirty_, region_, border_, old_, region_flows_, done_, added_, slack_, new_flows_;
   std::vector<std::uint32_t> done_bottleneck_;
   std::vector<std::pair<double, std::uint32_t>> heap_;
 
@@ -664,6 +664,7 @@ template <class World>
 void Engine<World>::mark(std::uint32_t l) {
   if (links_[l].is_dirty) return;
   links_[l].is_dirty = true;
+  links_[l].is_slack = links_[l].bottlenecked == 0;
   dirty_.push_back(l);
 }
 
@@ -692,16 +693,16 @@ void Engine<World>::activate(std::uint32_t id, double latency) {
 
 // The chunk before has left the connection: the nth flow of this one follows.
 template <class World>
-std::uint32_t Engine<World>::add_waiting(std::uint32_t id, std::uint32_t nth) {
+void Engine<World>::add_waiting(std::uint32_t id, std::uint32_t nth) {
   const Instance& x = instances_[id];
   world_.begin_senders(x.rank, x.flowing == 0, [](std::uint32_t, auto) {});
   const auto [a, b, part] = world_.nth_send(x.rank, world_.step(x.step), x.is_mirror, nth);
-  return add_flow(a, b, part * job_.chunk_floats, id, nth);
+  add_flow(a, b, part * job_.chunk_floats, id, nth);
 }
 
 template <class World>
-std::uint32_t Engine<World>::add_flow(std::uint32_t a, std::uint32_t b, double floats, std::uint32_t instance,
-                                      std::uint32_t nth) {
+void Engine<World>::add_flow(std::uint32_t a, std::uint32_t b, double floats, std::uint32_t instance,
+                             std::uint32_t nth) {
   std::uint32_t f = 0;
   if (free_flows_.empty()) {
     f = static_cast<std::uint32_t>(flows_.size());
@@ -744,8 +745,8 @@ std::uint32_t Engine<World>::add_flow(std::uint32_t a, std::uint32_t b, double f
     mark(id);
   });
   world_.add_senders(x.rank, a, b, [&](std::uint32_t id, double w) { links_[id].w += w; });
+  new_flows_.push_back(f);
   ++out_.flow_classes;
-  return f;
 }
 
 // The flow has been taken out of its region already.
@@ -754,9 +755,11 @@ void Engine<World>::end_flow(std::uint32_t f, std::uint32_t bottleneck) {
   const Flow flow = flows_[f];
   flows_[f].bottleneck = kDead;
   Instance& x = instances_[flow.instance];
+  const double rate = links_[bottleneck].level;
   for_path(f, [&](std::uint32_t id, double n) {
     Link& l = links_[id];
     touch(l);
+    l.load -= n * rate;
     l.n -= n;
     mark(id);
   });
@@ -963,12 +966,35 @@ bool Engine<World>::extend() {
   return true;
 }
 
+// What is kept of a link whose flows have changed.
+template <class World>
+void Engine<World>::keep_load(std::uint32_t id) {
+  Link& l = links_[id];
+  touch(l);
+  const double share = l.n > 0 ? l.state.incast_share(l.w) : 0;
+  if (share != l.share) {
+    l.log.emplace_back(now_, l.incast);
+    l.share = share;
+  }
+  if (l.w > l.max_senders) l.max_senders = l.w;
+  if (l.stage != kNone && l.w > l.stages[l.stage].senders) l.stages[l.stage].senders = l.w;
+  if (job_.options.observer != nullptr) {
+    job_.options.observer->on_load(world_.link_id(id), now_, static_cast<std::int64_t>(l.n),
+                                   static_cast<std::int64_t>(l.w));
+  }
+}
+
 template <class World>
 void Engine<World>::commit() {
   for (const std::uint32_t m : border_) {
     Link& l = links_[m];
     touch(l);
     l.load += l.new_rates - (l.has_old ? l.old_rates : 0);
+  }
+  for (const std::uint32_t id : slack_) {
+    if (links_[id].in_region) continue;
+    links_[id].is_dirty = false;
+    keep_load(id);
   }
   for (const std::uint32_t id : region_) {
     Link& l = links_[id];
@@ -977,21 +1003,11 @@ void Engine<World>::commit() {
     l.since = now_;
     l.load = l.reference = l.n > 0 ? l.used + l.group_n * std::max(l.group_level, 0.0) : 0;
     l.bottlenecked += l.frozen;
-    const double share = l.n > 0 ? l.state.incast_share(l.w) : 0;
-    if (share != l.share) {
-      l.log.emplace_back(now_, l.incast);
-      l.share = share;
-    }
-    if (l.w > l.max_senders) l.max_senders = l.w;
-    if (l.stage != kNone && l.w > l.stages[l.stage].senders) l.stages[l.stage].senders = l.w;
     ++l.version;
     if (l.frozen > 0) {
       queue_.push(now_ + l.least_left / l.level, {EventKind::kLink, id, l.version, 0});
     }
-    if (job_.options.observer != nullptr) {
-      job_.options.observer->on_load(world_.link_id(id), now_, static_cast<std::int64_t>(l.n),
-                                     static_cast<std::int64_t>(l.w));
-    }
+    keep_load(id);
   }
   for (const std::uint32_t m : old_) links_[m].has_old = false;
 }
@@ -1005,27 +1021,56 @@ void Engine<World>::solve() {
   done_.clear();
   done_bottleneck_.clear();
   // The links that have changed; flows that are done change more of them.
+  slack_.clear();
   std::size_t ended = 0;
   for (std::size_t i = 0; i < dirty_.size() || ended < done_.size() || !following_.empty();) {
     if (i < dirty_.size()) {
-      collect(dirty_[i++], true);
+      const std::uint32_t id = dirty_[i++];
+      if (links_[id].is_slack) {
+        slack_.push_back(id);
+      } else {
+        collect(id, true);
+      }
     } else if (ended < done_.size()) {
       for (; ended < done_.size(); ++ended) end_flow(done_[ended], done_bottleneck_[ended]);
     } else {
-      for (const auto& [id, nth] : following_) followers_.push_back(add_waiting(id, nth));
+      for (const auto& [id, nth] : following_) add_waiting(id, nth);
       following_.clear();
     }
   }
   dirty_.clear();
-  for (const std::uint32_t f : followers_) {  // on links that had been collected before
-    if (flows_[f].bottleneck != kNew) continue;
-    flows_[f].bottleneck = kRegion;
-    region_flows_.push_back(f);
+  for (const std::uint32_t id : slack_) {
+    Link& l = links_[id];
+    l.capacity = l.state.capacity(l.w);
+    if (l.n <= 0) l.load = 0;
   }
-  followers_.clear();
+  // New flows need a link in the region that may be their bottleneck.
+  for (const std::uint32_t f : new_flows_) {
+    if (flows_[f].bottleneck != kNew) continue;
+    double least = std::numeric_limits<double>::infinity();
+    std::uint32_t narrowest = kNone;
+    bool is_in = false;
+    for_path(f, [&](std::uint32_t m, double) {
+      const Link& l = links_[m];
+      is_in = is_in || l.in_region;
+      if (l.capacity < least * l.n) {
+        least = l.capacity / l.n;
+        narrowest = m;
+      }
+    });
+    if (is_in) {
+      flows_[f].bottleneck = kRegion;
+      region_flows_.push_back(f);
+    } else {
+      collect(narrowest, false);
+    }
+  }
+  new_flows_.clear();
   if (!done_.empty()) {
-    for (const std::uint32_t id : region_) {
-      std::erase_if(links_[id].flows, [&](std::uint32_t f) { return flows_[f].bottleneck == kDead; });
+    for (const std::vector<std::uint32_t>* ids : {&region_, &slack_}) {
+      for (const std::uint32_t id : *ids) {
+        std::erase_if(links_[id].flows, [&](std::uint32_t f) { return flows_[f].bottleneck == kDead; });
+      }
     }
     free_flows_.insert(free_flows_.end(), done_.begin(), done_.end());
   }
