@@ -95,6 +95,14 @@ class Engine {
     std::uint32_t stage = kNone;
   };
 
+  // The message that came last.
+  struct Last {
+    std::uint32_t instance = kNone;  // that sent it
+    std::uint32_t link = kNone;      // its bottleneck in the end
+    std::uint32_t a = 0, b = 0;
+    double time = 0;
+  };
+
   enum class SendState : std::uint8_t { kUnsent, kWaiting, kFlowing, kDone };
 
   // A step of a rank in one chunk, from its start until nobody refers to it.
@@ -108,8 +116,7 @@ class Engine {
     double start = 0, received = 0, delay = 1;
     Terms path;  // at its start
     std::uint32_t record = kNone;
-    std::uint32_t last = kNone, last_link = kNone;  // the message that came last: its sender's instance, its bottleneck
-    double last_flowing = 0, last_time = 0;
+    Last last;
     double calculation = 0, gamma_share = 0;  // what is left of it
     std::uint32_t next = kNone;               // on the same server
     // With several chunks: the same step of the chunk before and behind, while they have flows, and each flow's state.
@@ -129,8 +136,7 @@ class Engine {
     std::uint32_t chunk = 0;
     std::int64_t number = 0;
     std::uint32_t count = 0;
-    std::uint32_t last = kNone, last_link = kNone;
-    double last_flowing = 0, last_time = 0;
+    Last last;
   };
 
   struct Processor {
@@ -169,7 +175,7 @@ class Engine {
   void start(const Ready& ready);
   void start_ready();
   bool start_barrier();
-  void arrive(std::uint32_t rank, const Instance& sender, std::uint32_t sender_id, std::uint32_t link, double flowing);
+  void arrive(const Flow& flow, std::uint32_t bottleneck);
   void begin_calculation(std::uint32_t id);
   void update_processor(std::uint32_t rank);
   void schedule_processor(std::uint32_t rank);
@@ -428,9 +434,6 @@ void Engine<World>::start(const Ready& ready) {
     if (inbox[i].number != x.number || inbox[i].chunk != x.chunk) continue;
     x.arrived = inbox[i].count;
     x.last = inbox[i].last;  // its reference moves over
-    x.last_link = inbox[i].last_link;
-    x.last_flowing = inbox[i].last_flowing;
-    x.last_time = inbox[i].last_time;
     inbox[i] = inbox.back();
     inbox.pop_back();
     break;
@@ -464,39 +467,35 @@ bool Engine<World>::start_barrier() {
 }
 
 template <class World>
-void Engine<World>::arrive(std::uint32_t rank, const Instance& sender, std::uint32_t sender_id, std::uint32_t link,
-                           double flowing) {
-  const Lane& l = lane(rank, sender.chunk);
-  const auto take_last = [&](auto& x) {
-    if (x.last != kNone) {
-      --instances_[x.last].refs;
-      if (x.last != sender_id) release(x.last);
-    }
-    ++instances_[sender_id].refs;
-    x.last = sender_id;
-    x.last_link = link;
-    x.last_flowing = flowing;
-    x.last_time = now_;
-  };
+void Engine<World>::arrive(const Flow& flow, std::uint32_t bottleneck) {
+  const Instance& sender = instances_[flow.instance];
+  const Lane& l = lane(flow.b, sender.chunk);
   if (l.instance != kNone && instances_[l.instance].number == sender.number) {
     Instance& x = instances_[l.instance];
-    take_last(x);
-    if (++x.arrived == x.expected) begin_calculation(l.instance);
+    if (++x.arrived < x.expected) return;
+    ++instances_[flow.instance].refs;
+    if (x.last.instance != kNone) {
+      --instances_[x.last.instance].refs;
+      if (x.last.instance != flow.instance) release(x.last.instance);
+    }
+    x.last = {flow.instance, bottleneck, flow.a, flow.b, now_};
+    begin_calculation(l.instance);
     return;
   }
-  std::vector<Arrival>& inbox = inbox_[rank];
-  for (Arrival& a : inbox) {
-    if (a.number == sender.number && a.chunk == sender.chunk) {
-      take_last(a);
-      ++a.count;
-      return;
-    }
+  std::vector<Arrival>& inbox = inbox_[flow.b];
+  auto a = std::find_if(inbox.begin(), inbox.end(), [&](const Arrival& x) {
+    return x.number == sender.number && x.chunk == sender.chunk;
+  });
+  ++instances_[flow.instance].refs;
+  if (a == inbox.end()) {
+    inbox.push_back({sender.chunk, sender.number, 0, {}});
+    a = std::prev(inbox.end());
+  } else {
+    --instances_[a->last.instance].refs;
+    if (a->last.instance != flow.instance) release(a->last.instance);
   }
-  Arrival& a = inbox.emplace_back();
-  a.chunk = sender.chunk;
-  a.number = sender.number;
-  a.count = 1;
-  take_last(a);
+  ++a->count;
+  a->last = {flow.instance, bottleneck, flow.a, flow.b, now_};
 }
 
 template <class World>
@@ -583,20 +582,23 @@ void Engine<World>::finish(std::uint32_t id) {
   double epsilon = 0;
   std::uint32_t from = x.rank;
   std::uint32_t previous = x.record;
-  const bool waited = x.last != kNone && x.last_time > x.start;
+  const bool waited = x.last.instance != kNone && x.last.time > x.start;
   if (waited) {
-    const Instance& sender = instances_[x.last];
+    const Instance& sender = instances_[x.last.instance];
     path = sender.path;
     begin = sender.start;
     from = sender.rank;
     previous = sender.record;
-    latency = x.last_flowing - begin;
-    const Link& l = links_[x.last_link];
-    epsilon = incast_until(l, x.received) - incast_until(l, x.last_flowing);
-    epsilon = std::clamp(epsilon, 0.0, x.received - x.last_flowing);
+    const double flowing = begin + latency_of(sender, world_.latency(x.last.a, x.last.b));
+    latency = flowing - begin;
+    const Link& l = links_[x.last.link];
+    if (!l.log.empty()) {
+      epsilon = incast_until(l, x.received) - incast_until(l, flowing);
+      epsilon = std::clamp(epsilon, 0.0, x.received - flowing);
+    }
     path.alpha += latency;
     path.epsilon += epsilon;
-    path.beta += x.received - x.last_flowing - epsilon;
+    path.beta += x.received - flowing - epsilon;
   }
   const double calculation = now_ - x.received;
   path.gamma += calculation * x.gamma_share;
@@ -605,7 +607,7 @@ void Engine<World>::finish(std::uint32_t id) {
   if (keeps_records_) {
     record = static_cast<std::uint32_t>(records_.size());
     records_.push_back({previous, from, x.rank, x.chunk, x.number, begin, x.received, now_, latency, epsilon,
-                        waited ? x.last_link : kNone, static_cast<float>(x.gamma_share)});
+                        waited ? x.last.link : kNone, static_cast<float>(x.gamma_share)});
   }
   if (now_ >= last_time_) {
     last_time_ = now_;
@@ -616,9 +618,9 @@ void Engine<World>::finish(std::uint32_t id) {
   if (job_.options.observer != nullptr) {
     job_.options.observer->on_step(world_.rank_id(x.rank), x.chunk, x.number, x.start, x.received, now_);
   }
-  if (x.last != kNone) {
-    const std::uint32_t last = x.last;
-    x.last = kNone;
+  if (x.last.instance != kNone) {
+    const std::uint32_t last = x.last.instance;
+    x.last.instance = kNone;
     --instances_[last].refs;
     if (last != id) release(last);
   }
@@ -776,7 +778,6 @@ void Engine<World>::end_flow(std::uint32_t f, std::uint32_t bottleneck) {
   world_.end_senders(x.rank, x.flowing == 0);
   const double count = world_.flow_count(flow.a, flow.b);
   out_.flows_done += count;
-  const double flowing = x.start + latency_of(x, world_.latency(flow.a, flow.b));
   if (job_.options.observer != nullptr) {
     double floats = 0;
     world_.for_sends(x.rank, world_.step(x.step), x.is_mirror,
@@ -784,10 +785,11 @@ void Engine<World>::end_flow(std::uint32_t f, std::uint32_t bottleneck) {
                        if (a == flow.a && b == flow.b) floats = part * job_.chunk_floats;
                      });
     job_.options.observer->on_flow(world_.rank_id(x.rank), world_.rank_id(flow.b), x.chunk, x.number, x.start,
-                                   has_queues_ ? flowing_[f] : flowing, now_, floats, static_cast<std::int64_t>(count));
+                                   has_queues_ ? flowing_[f] : x.start + latency_of(x, world_.latency(flow.a, flow.b)),
+                                   now_, floats, static_cast<std::int64_t>(count));
   }
   ++x.refs;  // it stays while its message is being received
-  arrive(flow.b, x, flow.instance, bottleneck, flowing);
+  arrive(flow, bottleneck);
   --x.refs;
   --x.flows_left;
   if (has_queues_) {

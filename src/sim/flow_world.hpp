@@ -28,12 +28,20 @@ class FlowWorld {
     for (std::int32_t i = 0; i < network.num_instances(); ++i) {
       const Network::Place& p = network.place(i);
       depth_ = std::max(depth_, network.depth(i));
-      if (network.leaf(p.first) != i) {
+      if (network.leaf(p.first) != i && i > 0) {
         if (inner_.empty()) inner_.resize(static_cast<std::size_t>(network.num_instances()), -1);
         inner_[static_cast<std::size_t>(i)] = num_inner_++;
       }
     }
     up_.resize(ranks * static_cast<std::size_t>(depth_));
+    if (depth_ == 1 && ranks > 1) {
+      one_latency_ = network.latency(0, 1, 0);
+      has_one_latency_ = true;
+      for (std::int32_t r = 2; r < network.num_ranks(); ++r) {
+        has_one_latency_ = has_one_latency_ && network.latency(0, r, 0) == one_latency_;
+      }
+      has_one_latency_ = has_one_latency_ && (ranks < 3 || network.latency(1, 2, 0) == one_latency_);
+    }
     const double most = 3.2e7;
     if (static_cast<double>(ranks) * num_inner_ <= most) down_.resize(ranks * static_cast<std::size_t>(num_inner_));
     if (counts_pairs_ && static_cast<double>(ranks) * static_cast<double>(ranks) <= most) pairs_.resize(ranks * ranks);
@@ -85,12 +93,18 @@ class FlowWorld {
     }
   }
   [[nodiscard]] double latency(std::uint32_t a, std::uint32_t b) const {
+    if (has_one_latency_) return one_latency_;
     const auto x = static_cast<std::int32_t>(a);
     const auto y = static_cast<std::int32_t>(b);
     return network_.latency(x, y, network_.meeting(x, y));
   }
   template <class F>
   void for_path(std::uint32_t a, std::uint32_t b, F f) const {
+    if (depth_ == 1) {  // one switch: server r is instance r + 1
+      f(a * 2 + 2, 1.0);
+      f(b * 2 + 3, 1.0);
+      return;
+    }
     network_.for_path(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b), [&](std::int32_t i, bool is_down) {
       f(static_cast<std::uint32_t>(i) * 2 + (is_down ? 1 : 0), 1.0);
     });
@@ -149,9 +163,10 @@ class FlowWorld {
   // f(link, how many flows of sender a are on it) for the links of switches.
   template <class F>
   void for_switch_links(std::uint32_t a, std::uint32_t b, F f) {
+    if (inner_.empty()) return;
     std::size_t level = static_cast<std::size_t>(a) * static_cast<std::size_t>(depth_);
     network_.for_path(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b), [&](std::int32_t i, bool is_down) {
-      if (inner_.empty() || inner_[static_cast<std::size_t>(i)] < 0) return;
+      if (inner_[static_cast<std::size_t>(i)] < 0) return;
       if (is_down) {
         const auto k = static_cast<std::uint64_t>(inner_[static_cast<std::size_t>(i)]);
         const std::uint64_t key = std::uint64_t{a} * static_cast<std::uint64_t>(num_inner_) + k;
@@ -177,6 +192,8 @@ class FlowWorld {
   std::vector<std::uint32_t> sent_to_;
   std::uint32_t token_ = 0;
   std::int32_t depth_ = 1;
+  bool has_one_latency_ = false;
+  double one_latency_ = 0;
   std::int32_t num_inner_ = 0;
   std::vector<std::int32_t> inner_;  // instance: which switch it is, -1 for a server; empty on one switch
   std::vector<std::uint32_t> up_;    // flows of a rank that climb to each height

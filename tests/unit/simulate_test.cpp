@@ -1,0 +1,535 @@
+// Small simulations by hand, what is refused, and what a caller can watch and stop.
+#include "gar/simulate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "gar/algorithms.hpp"
+#include "gar/errors.hpp"
+#include "gar/model.hpp"
+#include "gar/topology.hpp"
+#include "support/explicit_plan.hpp"
+#include "support/terms.hpp"
+
+namespace gar {
+namespace {
+
+using testing::plan_of;
+
+constexpr SimulationEngine kEngines[] = {SimulationEngine::kFlows, SimulationEngine::kClasses};
+
+// n servers on one switch; alpha is what the switch costs.
+Topology star(std::int64_t n, double alpha, const LinkParams& link, const ServerParams& server = {}) {
+  Node leaf;
+  leaf.uplink = link;
+  leaf.server = server;
+  Node root;
+  root.alpha = alpha;
+  root.children = {{0, n}};
+  return Topology("star", {leaf, root}, 1);
+}
+
+// Two racks of two servers.
+Topology two_racks(const LinkParams& server_link, const LinkParams& rack_link) {
+  Node leaf;
+  leaf.uplink = server_link;
+  Node rack;
+  rack.name = "rack";
+  rack.uplink = rack_link;
+  rack.children = {{0, 2}};
+  Node root;
+  root.children = {{1, 2}};
+  return Topology("two racks", {leaf, rack, root}, 2);
+}
+
+SimulationOptions with(SimulationEngine engine, bool barrier = false) {
+  SimulationOptions options;
+  options.engine = engine;
+  options.barrier = barrier;
+  return options;
+}
+
+const LinkUse* find_link(const Simulation& s, std::int64_t rank, int depth, bool is_down) {
+  for (const LinkUse& use : s.links) {
+    if (use.link.node == NodePlace{rank, depth} && use.link.is_down == is_down) return &use;
+  }
+  return nullptr;
+}
+
+class Simulate : public ::testing::TestWithParam<SimulationEngine> {};
+INSTANTIATE_TEST_SUITE_P(Engines, Simulate, ::testing::ValuesIn(kEngines), [](const auto& tested) {
+  return std::string(tested.param == SimulationEngine::kFlows ? "flows" : "classes");
+});
+
+// --- by hand
+// -----------------------------------------------------------------------------------------------------------
+
+// Three nodes of latency 1 on the way, then 5 floats at 2 s each.
+TEST_P(Simulate, LatencyThenTransfer) {
+  Node leaf;
+  leaf.alpha = 1;
+  leaf.uplink.beta = 2;
+  Node root;
+  root.alpha = 1;
+  root.children = {{0, 2}};
+  const Topology pair("pair", {leaf, root}, 1);
+  const Simulation s = simulate(plan_of(2, 5, {{0, 0, 1, 0, 5, false}}), pair, 5, with(GetParam()));
+  EXPECT_DOUBLE_EQ(s.seconds, 13);
+  EXPECT_DOUBLE_EQ(s.terms.alpha, 3);
+  EXPECT_DOUBLE_EQ(s.terms.beta, 10);
+  EXPECT_EQ(s.flows, 1);
+  EXPECT_EQ(s.flows_done, 1);
+  EXPECT_TRUE(s.is_complete);
+  const LinkUse* up = find_link(s, 0, 1, false);
+  ASSERT_NE(up, nullptr);
+  EXPECT_DOUBLE_EQ(up->busy_seconds, 10);
+  EXPECT_DOUBLE_EQ(up->floats, 5);
+  EXPECT_EQ(up->max_senders, 1);
+  EXPECT_DOUBLE_EQ(up->utilisation, 10.0 / 13);
+  EXPECT_EQ(find_link(s, 0, 1, true), nullptr) << "carried nothing";
+  ASSERT_EQ(s.path.size(), 1u);
+  EXPECT_TRUE(s.path[0].is_message);
+  EXPECT_EQ(s.path[0].from, 0);
+  EXPECT_EQ(s.path[0].rank, 1);
+}
+
+// 4 floats from rank 0 and 8 from rank 1 to rank 2: at 1/2 each until 8, then the last 4 of rank 1 alone.
+TEST_P(Simulate, TwoFlowsShareALink) {
+  const Plan plan = plan_of(3, 12, {{0, 0, 2, 0, 4, false}, {0, 1, 2, 4, 12, false}});
+  const Simulation s = simulate(plan, star(3, 0, {1, 0, 9}), 12, with(GetParam()));
+  EXPECT_DOUBLE_EQ(s.seconds, 12);
+  ASSERT_NE(find_link(s, 2, 1, true), nullptr);
+  EXPECT_DOUBLE_EQ(find_link(s, 2, 1, true)->busy_seconds, 12);
+  EXPECT_EQ(find_link(s, 2, 1, true)->max_senders, 2);
+  EXPECT_DOUBLE_EQ(find_link(s, 0, 1, false)->busy_seconds, 8);
+  EXPECT_DOUBLE_EQ(find_link(s, 1, 1, false)->busy_seconds, 12);
+  EXPECT_DOUBLE_EQ(find_link(s, 1, 1, false)->utilisation, 8.0 / 12);
+}
+
+// The same when every second sender costs another second per float: at 1/4 each until 16, then 4 floats at 1.
+TEST_P(Simulate, IncastFallsAsSendersFinish) {
+  const Plan plan = plan_of(3, 12, {{0, 0, 2, 0, 4, false}, {0, 1, 2, 4, 12, false}});
+  const Simulation s = simulate(plan, star(3, 0, {1, 1, 1}), 12, with(GetParam()));
+  EXPECT_DOUBLE_EQ(s.seconds, 20);
+  EXPECT_DOUBLE_EQ(s.terms.total(), 20);
+  ASSERT_NE(find_link(s, 2, 1, true), nullptr);
+  EXPECT_DOUBLE_EQ(find_link(s, 2, 1, true)->busy_seconds, 20);
+  EXPECT_DOUBLE_EQ(find_link(s, 2, 1, true)->incast_seconds, 8);
+  SimulationOptions abc = with(GetParam());
+  abc.model = ModelKind::kAbc;
+  EXPECT_DOUBLE_EQ(simulate(plan, star(3, 0, {1, 1, 1}), 12, abc).seconds, 12);
+  // One more counts: 3 senders until 24, then 2 for the last 4 floats.
+  SimulationOptions participants = with(GetParam());
+  participants.degree = IncastDegree::kParticipants;
+  EXPECT_DOUBLE_EQ(simulate(plan, star(3, 0, {1, 1, 1}), 12, participants).seconds, 32);
+}
+
+// Rank 0 sends 6 floats into the other rack, rank 1 6 floats to its neighbour rank 0. Their links do not meet: both
+// take 6 s although the rack's uplink could carry more. With a slow uplink of the rack, 3 s per float, the first takes
+// 18 s.
+TEST_P(Simulate, RatesAreMaxMinFair) {
+  const Plan plan = plan_of(4, 12, {{0, 0, 2, 0, 6, false}, {0, 1, 0, 6, 12, false}});
+  EXPECT_DOUBLE_EQ(simulate(plan, two_racks({1, 0, 9}, {0.5, 0, 9}), 12, with(GetParam())).seconds, 6);
+  EXPECT_DOUBLE_EQ(simulate(plan, two_racks({1, 0, 9}, {3, 0, 9}), 12, with(GetParam())).seconds, 18);
+  // Rank 0 sends 2 floats to rank 2 and 12 to rank 1, rank 3 sends 2 to rank 1. The racks' uplinks give the short ones
+  // 1/3, so that 2/3 are left for the long one. At 6 it has 8 floats left and the link for itself.
+  const Plan three = plan_of(4, 16, {{0, 0, 2, 0, 2, false}, {0, 0, 1, 2, 14, false}, {0, 3, 1, 14, 16, false}});
+  EXPECT_DOUBLE_EQ(simulate(three, two_racks({1, 0, 9}, {3, 0, 9}), 16, with(GetParam())).seconds, 14);
+}
+
+// One server at the root, one below a rack (4 s per float) below a pod (1 s): a float each way in both halves.
+TEST_P(Simulate, LinksOfAChainAreNotAlike) {
+  Node rack;
+  rack.name = "rack";
+  rack.uplink.beta = 4;
+  rack.children = {{0, 1}};
+  Node pod;
+  pod.name = "pod";
+  pod.uplink.beta = 1;
+  pod.children = {{1, 1}};
+  Node root;
+  root.children = {{0, 1}, {2, 1}};
+  const Topology chain("chain", {Node{}, rack, pod, root}, 3);
+  EXPECT_DOUBLE_EQ(simulate(cps(2), chain, 2, with(GetParam())).seconds, 8);
+}
+
+// Rank 0 sends 10 floats to each of ranks 1 to 5, 1/5 float/s each. From 3 on, ranks 6 to 8 send a float to rank 1,
+// whose downlink carries 0.6, and one to rank 2: rank 0 has 0.15 left to rank 1 and (1 - 0.15) / 4 to each of the
+// others, 0.25 to rank 2 would be more than its share. At 29/3 the last of the small messages is there, at 49 7/12 the
+// large ones but that to rank 1, 5/12 of which follow at 0.6.
+TEST_P(Simulate, RatesStayFairWhenTheSumStays) {
+  std::vector<testing::Transfer> transfers;
+  std::int64_t unit = 0;
+  const auto send = [&](std::int64_t step, std::int32_t from, std::int32_t to, std::int64_t floats) {
+    transfers.push_back({step, from, to, unit, unit + floats, false});
+    unit += floats;
+  };
+  for (std::int32_t to = 1; to <= 5; ++to) send(0, 0, to, 10);
+  for (std::int32_t to = 6; to <= 8; ++to) send(0, 9, to, 1);
+  for (std::int32_t from = 6; from <= 8; ++from) {
+    for (std::int32_t to = 1; to <= 2; ++to) send(1, from, to, 1);
+  }
+  SimulationOptions options = with(GetParam());
+  options.links = {{{1, 1}, false, true, 0.6, 0}};
+  const Plan plan = plan_of(10, unit, transfers);
+  const Simulation s = simulate(plan, star(10, 0, {1, 0, 9}), static_cast<double>(unit), options);
+  EXPECT_NEAR(s.seconds, 49 + 7.0 / 12 + 5.0 / 12 / 0.6, 1e-9);
+}
+
+// Every transfer takes 1 s, every reduction 1 s, at rank 0 4 s. Messages that come before their step are kept, the two
+// messages of rank 1 to rank 0 that leave at 7 share a link and so do those of rank 0 at 9. By symmetry it does not
+// matter which way round the ring runs.
+TEST_P(Simulate, RingWithOneSlowServer) {
+  const Topology three = star(3, 0, {1, 0, 9}, {1, 0});
+  SimulationOptions options = with(GetParam());
+  EXPECT_DOUBLE_EQ(simulate(ring(3), three, 3, options).seconds, 6);
+  for (const std::int64_t slow : {0, 1, 2}) {
+    options.slow_servers = {{slow, 4}};
+    const Simulation s = simulate(ring(3), three, 3, options);
+    EXPECT_DOUBLE_EQ(s.seconds, 12) << "rank " << slow;
+    EXPECT_DOUBLE_EQ(s.terms.total(), 12);
+  }
+  // Behind a barrier: two reductions of 4 s and four transfers.
+  options.barrier = true;
+  EXPECT_DOUBLE_EQ(simulate(ring(3), three, 3, options).seconds, 12);
+  options.slow_servers = {{1, 1}};
+  EXPECT_DOUBLE_EQ(simulate(ring(3), three, 3, options).seconds, 6);
+}
+
+// Two chunks of 2 floats that rank 1 reduces at 1 s per float. The second one waits behind the first and flows from 2
+// to 4, while the first is reduced.
+TEST_P(Simulate, TransferAndReductionOverlap) {
+  Plan plan = plan_of(2, 4, {{0, 0, 1, 0, 4, true}});
+  plan.num_chunks = 2;
+  const Topology pair = star(2, 0, {1, 0, 9}, {1, 0});
+  EXPECT_DOUBLE_EQ(simulate(plan, pair, 4, with(GetParam())).seconds, 6);
+  EXPECT_DOUBLE_EQ(simulate(plan, pair, 4, with(GetParam(), true)).seconds, 8) << "chunk by chunk";
+}
+
+class StepTimes : public SimulationObserver {
+ public:
+  void on_rank(std::int64_t, std::int64_t) override {}
+  void on_link(const LinkId&, std::int64_t) override {}
+  void on_step(std::int64_t rank, std::int64_t chunk, std::int64_t step, double, double, double time) override {
+    done[{rank, chunk, step}] = time;
+  }
+  void on_flow(std::int64_t from, std::int64_t, std::int64_t chunk, std::int64_t step, double, double flowing, double,
+               double, std::int64_t) override {
+    flows[{from, chunk, step}] = flowing;
+  }
+  void on_load(const LinkId&, double, std::int64_t, std::int64_t) override {}
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, double> done, flows;  // rank, chunk, step
+};
+
+// Rank 2 reduces what rank 0 sends in step 0 and rank 1 in step 1, two chunks of 2 floats at 3 s each. The first
+// chunk's messages share its downlink until 4, the second one's from 4 to 8. It calculates
+//   step 0 of chunk 0: alone from 4 to 8, with another until 12;   step 1 of chunk 0: from 12, with another, until 24;
+//   step 0 of chunk 1: from 8, with another, until 20;             step 1 of chunk 1: from 20, alone from 24 to 28.
+TEST_P(Simulate, ReductionsOfSeveralChunksShareTheServer) {
+  Plan plan = plan_of(3, 4, {{0, 0, 2, 0, 4, true}, {1, 1, 2, 0, 4, true}});
+  plan.num_chunks = 2;
+  StepTimes times;
+  SimulationOptions options = with(GetParam());
+  options.observer = &times;
+  const Simulation s = simulate(plan, star(3, 0, {1, 0, 9}, {3, 0}), 4, options);
+  EXPECT_DOUBLE_EQ(s.seconds, 28);
+  EXPECT_DOUBLE_EQ(s.terms.total(), 28);
+  EXPECT_EQ(s.flows, 4);
+  EXPECT_DOUBLE_EQ((times.done[{2, 0, 0}]), 12);
+  EXPECT_DOUBLE_EQ((times.done[{2, 1, 0}]), 20);
+  EXPECT_DOUBLE_EQ((times.done[{2, 0, 1}]), 24);
+  EXPECT_DOUBLE_EQ((times.done[{2, 1, 1}]), 28);
+  EXPECT_DOUBLE_EQ((times.flows[{0, 0, 0}]), 0);
+  EXPECT_DOUBLE_EQ((times.flows[{0, 1, 0}]), 4);
+}
+
+// Chain 0 -> 1 -> 2 of two chunks of 2 floats, copied without reducing; rank 1 forwards in step 1. Its downlink is busy
+// until 4, its uplink from 2 to 6.
+TEST_P(Simulate, ForwardedChunksFollowEachOther) {
+  Plan plan = plan_of(3, 4, {{0, 0, 1, 0, 4, false}, {1, 1, 2, 0, 4, false}});
+  plan.num_chunks = 2;
+  EXPECT_DOUBLE_EQ(simulate(plan, star(3, 0, {1, 0, 9}), 4, with(GetParam())).seconds, 6);
+}
+
+// f = 3 operands of 4 floats: 2 * 4 gamma + 4 * 4 delta. Two messages that replace what was there are 2 operands, one
+// is none at all.
+TEST_P(Simulate, CalculationCountsOperands) {
+  const Topology three = star(3, 0, {0, 0, 0}, {10, 1});
+  const auto seconds = [&](const Plan& plan) { return simulate(plan, three, 4, with(GetParam())).seconds; };
+  EXPECT_DOUBLE_EQ(seconds(plan_of(3, 4, {{0, 0, 2, 0, 4, true}, {0, 1, 2, 0, 4, true}})), 80 + 16);
+  EXPECT_DOUBLE_EQ(seconds(plan_of(3, 4, {{0, 0, 2, 0, 4, false}, {0, 1, 2, 0, 4, false}})), 40 + 12);
+  EXPECT_LT(seconds(plan_of(3, 4, {{0, 0, 2, 0, 4, false}})), 1e-100);
+  // Half of the interval from both: f = 3 on [1,3), 2 on the rest.
+  EXPECT_DOUBLE_EQ(seconds(plan_of(3, 4, {{0, 0, 2, 0, 3, true}, {0, 1, 2, 1, 4, true}})), 40 + 8 + 20 + 6);
+}
+
+TEST_P(Simulate, DegradedAndSharedLinks) {
+  const Plan plan = plan_of(2, 4, {{0, 0, 1, 0, 4, false}});
+  const auto seconds = [&](const LinkCondition& condition) {
+    SimulationOptions options = with(GetParam());
+    options.links = {condition};
+    return simulate(plan, star(2, 0, {1, 1, 1}), 4, options).seconds;
+  };
+  EXPECT_DOUBLE_EQ(seconds({{0, 1}, true, true, 0.5, 0}), 8);
+  EXPECT_DOUBLE_EQ(seconds({{0, 1}, true, false, 0.5, 0}), 8);
+  EXPECT_DOUBLE_EQ(seconds({{0, 1}, false, true, 0.5, 0}), 4) << "the other direction";
+  EXPECT_DOUBLE_EQ(seconds({{1, 1}, false, true, 0.25, 0}), 16);
+  EXPECT_DOUBLE_EQ(seconds({{1, 1}, true, true, 2, 0}), 4) << "the other link is as it was";
+  // Three quarters of the capacity left, and a second sender: 4 floats at 2 s each and a third more.
+  EXPECT_DOUBLE_EQ(seconds({{0, 1}, true, true, 1, 0.25}), 8 / 0.75);
+}
+
+// Step numbers say what comes first and nothing else.
+TEST_P(Simulate, StepNumbersMayHaveGaps) {
+  const std::int64_t far = std::int64_t{1} << 59;
+  const Plan plan = plan_of(3, 4, {{7, 0, 1, 0, 4, false}, {far, 1, 2, 0, 4, false}});
+  for (const bool barrier : {false, true}) {
+    EXPECT_DOUBLE_EQ(simulate(plan, star(3, 2, {1, 0, 9}), 4, with(GetParam(), barrier)).seconds, 12);
+  }
+}
+
+TEST_P(Simulate, NothingToDo) {
+  const Simulation one = simulate(cps(1), Topology("one", {Node{}}, 0), 1e6, with(GetParam()));
+  EXPECT_EQ(one.seconds, 0);
+  EXPECT_TRUE(one.is_complete);
+  EXPECT_EQ(one.flows, 0);
+  EXPECT_EQ(one.terms, Terms{});
+  EXPECT_EQ(simulate(ring(1), star(1, 1, {1, 0, 0}), 1e6, with(GetParam())).seconds, 0);
+
+  // Empty messages still take their way.
+  const Simulation empty = simulate(ring(4), star(4, 3, {1, 1, 0}, {1, 1}), 0, with(GetParam()));
+  EXPECT_DOUBLE_EQ(empty.seconds, 18);
+  EXPECT_EQ(empty.flows, 24);
+  EXPECT_DOUBLE_EQ(empty.terms.alpha, 18);
+  // Links without cost: nothing that anybody could measure.
+  EXPECT_LT(simulate(ring(4), star(4, 0, {0, 0, 0}), 1e6, with(GetParam())).seconds, 1e-100);
+}
+
+// --- what is refused
+// ---------------------------------------------------------------------------------------------------
+
+/// The text of the exception that `f` throws; fails when it throws none or another.
+template <class E>
+std::string thrown(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const E& e) {
+    return e.what();
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << "another exception: " << e.what();
+    return "";
+  }
+  ADD_FAILURE() << "no exception";
+  return "";
+}
+
+template <class E>
+std::string refused(const Plan& plan, const Topology& topology, double size, const SimulationOptions& options) {
+  return thrown<E>([&] { (void)simulate(plan, topology, size, options); });
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_P(Simulate, RefusesPlansThatDoNotFit) {
+  EXPECT_FALSE(refused<PlanError>(cps(5), make_tree({4}), 1e6, with(GetParam())).empty());
+  EXPECT_FALSE(refused<PlanError>(cps(3), make_tree({4}), 1e6, with(GetParam())).empty());
+  Plan broken = cps(4);
+  broken.num_chunks = 0;
+  EXPECT_FALSE(refused<PlanError>(broken, make_tree({4}), 1e6, with(GetParam())).empty());
+  // Sent but not received, received but not sent.
+  Plan lost = testing::idle_plan(2, 4);
+  testing::add_send(lost, {0, 0, 1, 0, 4, false});
+  EXPECT_FALSE(refused<PlanError>(lost, make_tree({2}), 1e6, with(GetParam())).empty());
+  Plan missing = testing::idle_plan(2, 4);
+  testing::add_receive(missing, {0, 0, 1, 0, 4, false});
+  EXPECT_FALSE(refused<PlanError>(missing, make_tree({2}), 1e6, with(GetParam())).empty());
+  EXPECT_FALSE(refused<PlanError>(missing, make_tree({2}), 1e6, with(GetParam(), true)).empty());
+}
+
+TEST_P(Simulate, RefusesBadSizes) {
+  for (const double size : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_FALSE(refused<InvalidArgument>(cps(4), make_tree({4}), size, with(GetParam())).empty()) << size;
+  }
+}
+
+TEST_P(Simulate, RefusesToCutOffARank) {
+  const Topology tree = make_tree({8, 8});
+  for (const auto& [up, down] : {std::pair(true, true), {true, false}, {false, true}}) {
+    SimulationOptions options = with(GetParam());
+    options.links = {{{37, 2}, up, down, 0, 0}};
+    const std::string text = refused<InvalidArgument>(cps(64), tree, 1e6, options);
+    EXPECT_TRUE(contains(text, "rank 37 cannot be reached")) << text;
+  }
+  SimulationOptions rack = with(GetParam());
+  rack.links = {{{37, 1}, true, true, 0, 0}};
+  const std::string text = refused<InvalidArgument>(hcps(64, {8, 8}), tree, 1e6, rack);
+  EXPECT_TRUE(contains(text, "cannot be reached")) << text;
+  // A plan that does not use the link does not mind.
+  const Plan inside = plan_of(64, 1, {{0, 0, 1, 0, 1, false}});
+  EXPECT_EQ(simulate(inside, tree, 1e6, rack).flows, 1);
+}
+
+TEST_P(Simulate, RefusesConditionsOutOfRange) {
+  const Topology tree = make_tree({2, 2});
+  const double nan = std::nan("");
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<LinkCondition> links = {
+      {{0, 2}, true, true, -0.5, 0}, {{0, 2}, true, true, nan, 0},  {{0, 2}, true, true, infinity, 0},
+      {{0, 2}, true, true, 1, 1},    {{0, 2}, true, true, 1, -0.1}, {{0, 2}, true, true, 1, nan},
+      {{0, 2}, true, true, 1, 1.5},  {{0, 0}, true, true, 0.5, 0},  {{0, 3}, true, true, 0.5, 0},
+      {{0, -1}, true, true, 0.5, 0}, {{4, 1}, true, true, 0.5, 0},  {{-1, 1}, true, true, 0.5, 0},
+  };
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    SCOPED_TRACE("link " + std::to_string(i));
+    SimulationOptions options = with(GetParam());
+    options.links = {links[i]};
+    EXPECT_FALSE(refused<InvalidArgument>(cps(4), tree, 1e6, options).empty());
+  }
+  const std::vector<SlowServer> servers = {{4, 2}, {-1, 2}, {0, -1}, {0, nan}, {0, infinity}};
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    SCOPED_TRACE("server " + std::to_string(i));
+    SimulationOptions options = with(GetParam());
+    options.slow_servers = {servers[i]};
+    EXPECT_FALSE(refused<InvalidArgument>(cps(4), tree, 1e6, options).empty());
+  }
+  for (const double jitter : {-0.1, nan, infinity}) {
+    SCOPED_TRACE("jitter " + std::to_string(jitter));
+    SimulationOptions options = with(GetParam());
+    options.jitter = jitter;
+    EXPECT_FALSE(refused<InvalidArgument>(cps(4), tree, 1e6, options).empty());
+  }
+}
+
+// --- watching and stopping
+// ---------------------------------------------------------------------------------------------
+
+TEST_P(Simulate, StopsWhenAsked) {
+  const Topology tree = make_tree({8, 8});
+  SimulationOptions options = with(GetParam());
+  options.slow_servers = {{5, 1.5}};
+  const Plan plan = ring(64);
+  const Simulation whole = simulate(plan, tree, 1e7, options);
+  int calls = 0;
+  options.progress = [&](const SimulationProgress& p) {
+    EXPECT_LE(p.flows_done, p.flows);
+    EXPECT_EQ(p.flows, whole.flows);
+    EXPECT_LE(p.seconds, whole.seconds);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // long enough to be asked again
+    return ++calls < 3;
+  };
+  const Simulation part = simulate(plan, tree, 1e7, options);
+  EXPECT_FALSE(part.is_complete);
+  EXPECT_EQ(calls, 3);
+  EXPECT_LT(part.seconds, whole.seconds);
+  EXPECT_LT(part.flows_done, whole.flows);
+  EXPECT_EQ(part.flows, whole.flows);
+
+  options.progress = [](const SimulationProgress&) { return false; };
+  const Simulation nothing = simulate(plan, tree, 1e7, options);
+  EXPECT_FALSE(nothing.is_complete);
+  EXPECT_LT(nothing.flows_done, whole.flows);
+
+  options.progress = [](const SimulationProgress&) { return true; };
+  const Simulation again = simulate(plan, tree, 1e7, options);
+  EXPECT_TRUE(again.is_complete);
+  EXPECT_EQ(again.seconds, whole.seconds);
+  EXPECT_EQ(again.flows_done, again.flows);
+}
+
+TEST_P(Simulate, TheSameTwice) {
+  const Topology tree = make_tree({3, 5});
+  const Simulation a = simulate(cps(15), tree, 1e7, with(GetParam()));
+  const Simulation b = simulate(cps(15), tree, 1e7, with(GetParam()));
+  EXPECT_EQ(a.seconds, b.seconds);
+  EXPECT_EQ(a.terms, b.terms);
+  EXPECT_EQ(a.events, b.events);
+  EXPECT_EQ(a.links.size(), b.links.size());
+}
+
+TEST_P(Simulate, ThePathIsLeftOutWhenNotWanted) {
+  SimulationOptions options = with(GetParam());
+  const Simulation kept = simulate(ring(6), make_tree({2, 3}), 1e7, options);
+  EXPECT_FALSE(kept.path.empty());
+  options.keep_path = false;
+  const Simulation s = simulate(ring(6), make_tree({2, 3}), 1e7, options);
+  EXPECT_TRUE(s.path.empty());
+  EXPECT_EQ(s.seconds, kept.seconds);
+  EXPECT_EQ(s.terms, kept.terms);
+}
+
+TEST_P(Simulate, LinksComeBusiestFirst) {
+  const Simulation s = simulate(cps(15), make_tree({3, 5}), 1e7, with(GetParam()));
+  ASSERT_GT(s.links.size(), 1u);
+  for (std::size_t i = 1; i < s.links.size(); ++i) EXPECT_GE(s.links[i - 1].busy_seconds, s.links[i].busy_seconds);
+}
+
+// A ring on one switch never has two senders on a link, however the times are rounded.
+TEST_P(Simulate, MomentsAreNotSplitByRounding) {
+  const Topology topology = star(24, 0.1, {1.0 / 3, 0.1, 1}, {0.7, 0.3});
+  const Simulation s = simulate(ring(24), topology, 1000.0 / 7, with(GetParam()));
+  for (const LinkUse& use : s.links) EXPECT_EQ(use.max_senders, 1);
+  EXPECT_TRUE(test::is_close(s.seconds, closed_ring(24, 1000.0 / 7, one_switch_params(topology)).total(), 1e-9));
+}
+
+TEST(SimulateAuto, TakesClassesWhereTheySave) {
+  const Simulation s = simulate(cps(64), make_tree({64}), 1e7);
+  EXPECT_EQ(s.engine, SimulationEngine::kClasses);
+  EXPECT_EQ(s.rank_classes, 1);
+  EXPECT_LE(s.flow_classes, 2);
+  EXPECT_EQ(s.flows, 2 * 64 * 63);
+  // Inside racks, then between them: every server does the same.
+  EXPECT_EQ(simulate(hcps(64, {8, 8}), make_tree({8, 8}), 1e7).rank_classes, 1);
+  // A ring over racks: the place in the rack matters.
+  EXPECT_EQ(simulate(ring(64), make_tree({8, 8}), 1e7).rank_classes, 8);
+}
+
+// --- jitter
+// ------------------------------------------------------------------------------------------------------------
+
+TEST(SimulateJitter, FollowsTheSeed) {
+  const Topology tree = make_tree({4, 4});
+  for (const Plan& plan : {cps(16), ring(16), hcps(16, {4, 4})}) {
+    SCOPED_TRACE(plan.algorithm);
+    SimulationOptions options = with(SimulationEngine::kFlows);
+    const double without = simulate(plan, tree, 1e7, options).seconds;
+    options.seed = 7;
+    EXPECT_EQ(simulate(plan, tree, 1e7, options).seconds, without) << "no jitter, another seed";
+    options.jitter = 0.1;
+    const double seven = simulate(plan, tree, 1e7, options).seconds;
+    EXPECT_EQ(simulate(plan, tree, 1e7, options).seconds, seven);
+    EXPECT_GT(seven, without);
+    EXPECT_LT(seven, 3 * without);
+    options.engine = SimulationEngine::kClasses;
+    EXPECT_TRUE(test::is_close(simulate(plan, tree, 1e7, options).seconds, seven, 1e-9));
+    options.engine = SimulationEngine::kAuto;
+    EXPECT_TRUE(test::is_close(simulate(plan, tree, 1e7, options).seconds, seven, 1e-9));
+    options.engine = SimulationEngine::kFlows;
+    options.seed = 8;
+    EXPECT_NE(simulate(plan, tree, 1e7, options).seconds, seven);
+  }
+}
+
+TEST(SimulateJitter, TermsStillAddUp) {
+  Plan plan = hcps(16, {4, 4});
+  plan.num_chunks = 3;
+  for (const bool barrier : {false, true}) {
+    SimulationOptions options = with(SimulationEngine::kFlows, barrier);
+    options.jitter = 0.3;
+    const Simulation s = simulate(plan, make_tree({4, 4}), 1e7, options);
+    EXPECT_TRUE(test::is_close(s.terms.total(), s.seconds, 1e-9));
+  }
+}
+
+}  // namespace
+}  // namespace gar
