@@ -72,27 +72,33 @@ class Engine {
     double full = 0;  // integral of load / capacity
   };
 
+  // In the order of use, so that most of what happens to a link touches two or three cache lines.
   struct Link {
-    LinkState state;
     double n = 0;  // flows on it
     double w = 0;  // distinct senders
-    double level = 0;
-    double since = 0;       // when flows with this bottleneck were brought up to date
-    double load = 0;        // sum of their rates
-    double reference = 0;   // the load when its level was found
+    double load = 0;      // sum of their rates
+    double capacity = 0;  // with these senders
+    double touched = 0;   // what is kept has been added up to this time
+    double busy = 0, full = 0;
     std::uint32_t version = 0;
-    std::uint32_t bottlenecked = 0;  // flows with this bottleneck
     bool is_dirty = false, is_slack = false, in_region = false, in_border = false, has_old = false;
+
+    double level = 0;
+    double since = 0;      // when flows with this bottleneck were brought up to date
+    double reference = 0;  // the load when its level was found
+    std::uint32_t bottlenecked = 0;  // flows with this bottleneck
+    std::uint32_t stage = kNone;     // entry of `stages`; busy, full and incast have not been added to it yet
     std::vector<std::uint32_t> flows;
+    double floats = 0, share = 0;
     // solving
-    double capacity = 0, used = 0, group_level = 0, group_n = 0, open = 0, old_rates = 0, new_rates = 0, fastest = 0,
-           least_left = 0;
+    double used = 0, group_level = 0, group_n = 0, open = 0, least_left = 0;
+    double old_rates = 0, new_rates = 0, fastest = 0;
     std::uint32_t frozen = 0;
-    // what is kept
-    double touched = 0, busy = 0, incast = 0, share = 0, floats = 0, max_senders = 0;
+
+    double incast = 0, incast_before = 0;  // in all; before the stage
+    LinkState state;
     std::vector<std::pair<double, double>> log;  // (time, incast) whenever the share changes
     std::vector<StageLoad> stages;
-    std::uint32_t stage = kNone;
   };
 
   // The message that came last.
@@ -190,6 +196,7 @@ class Engine {
   void add_waiting(std::uint32_t id, std::uint32_t nth);
   void end_flow(std::uint32_t f, std::uint32_t bottleneck);
   void touch(Link& l);
+  void enter_stage(Link& l, std::uint32_t stage);
   void mark(std::uint32_t l);
   [[nodiscard]] double incast_until(const Link& l, double time) const;
   template <class F>
@@ -268,7 +275,7 @@ class Engine {
     std::vector<Terms> paths;
     std::vector<double> calculation;
     struct Sums {
-      double busy, incast, floats;
+      double incast, floats;
       std::vector<StageLoad> stages;
     };
     std::vector<Sums> links;
@@ -643,11 +650,24 @@ void Engine<World>::touch(Link& l) {
   l.touched = now_;
   if (l.n <= 0) return;
   l.busy += elapsed;
-  l.incast += l.share * elapsed;
-  StageLoad& s = l.stages[l.stage];
-  s.busy += elapsed;
-  s.incast += l.share * elapsed;
-  s.full += l.load / l.capacity * elapsed;
+  l.full += l.load / l.capacity * elapsed;
+  if (l.share > 0) l.incast += l.share * elapsed;
+}
+
+// From now on what happens on the link belongs to another stage.
+template <class World>
+void Engine<World>::enter_stage(Link& l, std::uint32_t stage) {
+  if (l.stage != kNone) {
+    StageLoad& s = l.stages[l.stage];
+    s.busy += l.busy;
+    s.full += l.full;
+    s.incast += l.incast - l.incast_before;
+  }
+  l.busy = l.full = 0;
+  l.incast_before = l.incast;
+  l.stage = 0;
+  while (l.stage < l.stages.size() && l.stages[l.stage].stage != stage) ++l.stage;
+  if (l.stage == l.stages.size()) l.stages.push_back({stage, 0, 0, 0, 0});
 }
 
 template <class World>
@@ -736,11 +756,7 @@ void Engine<World>::add_flow(std::uint32_t a, std::uint32_t b, double floats, st
     Link& l = links_[id];
     if (!(l.state.scale > 0)) throw_unreachable(job_.network.topology(), world_.link_id(id));
     touch(l);
-    if (l.stage == kNone || l.stages[l.stage].stage != stage) {
-      l.stage = 0;
-      while (l.stage < l.stages.size() && l.stages[l.stage].stage != stage) ++l.stage;
-      if (l.stage == l.stages.size()) l.stages.push_back({stage, 0, 0, 0, 0});
-    }
+    if (l.stage == kNone || l.stages[l.stage].stage != stage) enter_stage(l, stage);
     l.n += n;
     l.floats += n * floats;
     l.flows.push_back(f);
@@ -877,32 +893,6 @@ void Engine<World>::fill() {
     l.least_left = std::numeric_limits<double>::infinity();
     l.level = 0;
   }
-  // Flows that share no link with others need no filling.
-  for (const std::uint32_t f : region_flows_) {
-    if (region_flows_.size() > region_.size()) break;
-    Flow& flow = flows_[f];
-    bool is_alone = true;
-    double least = std::numeric_limits<double>::infinity();
-    std::uint32_t narrowest = kNone;
-    for_path(f, [&](std::uint32_t m, double n) {
-      const Link& l = links_[m];
-      is_alone = is_alone && l.in_region && l.n == n;
-      if (l.capacity < least * n) {
-        least = l.capacity / n;
-        narrowest = m;
-      }
-    });
-    if (!is_alone) continue;
-    flow.bottleneck = narrowest;
-    for_path(f, [&](std::uint32_t m, double n) {
-      links_[m].open = 0;
-      take(links_[m], n, least);
-    });
-    Link& l = links_[narrowest];
-    l.level = least;
-    l.frozen = 1;
-    l.least_left = flow.left;
-  }
   for (const std::uint32_t id : region_) {
     const Link& l = links_[id];
     if (l.open > 0) heap_.emplace_back(l.capacity / l.n, id);
@@ -978,7 +968,6 @@ void Engine<World>::keep_load(std::uint32_t id) {
     l.log.emplace_back(now_, l.incast);
     l.share = share;
   }
-  if (l.w > l.max_senders) l.max_senders = l.w;
   if (l.stage != kNone && l.w > l.stages[l.stage].senders) l.stages[l.stage].senders = l.w;
   if (job_.options.observer != nullptr) {
     job_.options.observer->on_load(world_.link_id(id), now_, static_cast<std::int64_t>(l.n),
@@ -1046,15 +1035,17 @@ void Engine<World>::solve() {
     l.capacity = l.state.capacity(l.w);
     if (l.n <= 0) l.load = 0;
   }
-  // New flows need a link in the region that may be their bottleneck.
+  // New flows need a link in the region that may be their bottleneck, unless they share no link with others.
   for (const std::uint32_t f : new_flows_) {
     if (flows_[f].bottleneck != kNew) continue;
     double least = std::numeric_limits<double>::infinity();
     std::uint32_t narrowest = kNone;
     bool is_in = false;
-    for_path(f, [&](std::uint32_t m, double) {
+    bool is_alone = true;
+    for_path(f, [&](std::uint32_t m, double n) {
       const Link& l = links_[m];
       is_in = is_in || l.in_region;
+      is_alone = is_alone && l.n == n;
       if (l.capacity < least * l.n) {
         least = l.capacity / l.n;
         narrowest = m;
@@ -1063,6 +1054,15 @@ void Engine<World>::solve() {
     if (is_in) {
       flows_[f].bottleneck = kRegion;
       region_flows_.push_back(f);
+    } else if (is_alone) {
+      flows_[f].bottleneck = narrowest;
+      for_path(f, [&](std::uint32_t m, double n) { links_[m].load = n * least; });
+      Link& l = links_[narrowest];
+      l.level = least;
+      l.since = now_;
+      l.reference = l.load;
+      l.bottlenecked = 1;
+      queue_.push(now_ + flows_[f].left / least, {EventKind::kLink, narrowest, ++l.version, 0});
     } else {
       collect(narrowest, false);
     }
@@ -1076,9 +1076,10 @@ void Engine<World>::solve() {
     }
     free_flows_.insert(free_flows_.end(), done_.begin(), done_.end());
   }
+  border_.clear();
   do {
     fill();
-  } while (extend());
+  } while (!region_flows_.empty() && extend());
   commit();
 }
 
@@ -1108,8 +1109,10 @@ void Engine<World>::repeat_steps() {
     for (std::uint32_t i = 0; i < links_.size(); ++i) {
       Link& l = links_[i];
       const typename Standstill::Sums& sums = before.links[i];
-      l.busy += times * (l.busy - sums.busy);
+      if (l.stage == kNone) continue;
+      enter_stage(l, l.stages[l.stage].stage);
       l.incast += times * (l.incast - sums.incast);
+      l.incast_before = l.incast;
       l.floats += times * (l.floats - sums.floats);
       for (std::size_t k = 0; k < l.stages.size(); ++k) {
         const StageLoad none{l.stages[k].stage, 0, 0, 0, 0};
@@ -1154,7 +1157,8 @@ void Engine<World>::repeat_steps() {
   before.links.clear();
   for (Link& l : links_) {
     touch(l);
-    before.links.push_back({l.busy, l.incast, l.floats, l.stages});
+    if (l.stage != kNone) enter_stage(l, l.stages[l.stage].stage);
+    before.links.push_back({l.incast, l.floats, l.stages});
   }
 }
 
@@ -1240,9 +1244,13 @@ Simulation Engine<World>::result() {
   for (std::uint32_t i = 0; i < links_.size(); ++i) {
     Link& l = links_[i];
     touch(l);
-    if (l.floats <= 0 && l.busy <= 0) continue;
-    LinkUse use{world_.link_id(i), world_.link_count(i), l.busy, l.incast, l.floats,
-                static_cast<std::int64_t>(l.max_senders), 0};
+    if (l.stage == kNone) continue;
+    enter_stage(l, l.stages[l.stage].stage);
+    LinkUse use{world_.link_id(i), world_.link_count(i), 0, l.incast, l.floats, 0, 0};
+    for (const StageLoad& s : l.stages) {
+      use.busy_seconds += s.busy;
+      use.max_senders = std::max(use.max_senders, static_cast<std::int64_t>(s.senders));
+    }
     if (out_.seconds > 0) use.utilisation = l.floats * l.state.beta / l.state.scale / out_.seconds;
     for (const StageLoad& s : l.stages) {
       StageUse& stage = stages_[s.stage];
