@@ -47,7 +47,8 @@ void ClassWorld::add_class(std::uint32_t c, const Programs& programs) {
     out.sends = static_cast<std::uint32_t>(flows_.size());
     if (count > 0) add_flows(c, &programs.run(begin), count, reached);
     out.num_sends = static_cast<std::uint32_t>(flows_.size()) - out.sends;
-    out.num_send_runs = out.num_recv_runs = out.num_recvs = 0;
+    out.num_recv_runs = is_mirror ? s.num_sends : s.num_recvs;  // messages to be received, until they are counted
+    out.num_send_runs = out.num_recvs = 0;
     for (std::uint32_t a = out.sends; a < flows_.size(); ++a) {
       num_flows_ += flows_[a].count * static_cast<double>(out.repeat);
     }
@@ -183,21 +184,33 @@ void ClassWorld::align_steps() {
   first_ = std::move(first);
 }
 
+// A class receives flows by classes; each member must receive as many messages as its program says.
 void ClassWorld::count_receives() {
+  std::vector<double> received(steps_.size(), 0);
+  const auto fail = [&](std::uint32_t c, std::int64_t number, const char* what) {
+    throw PlanError(fmt::format("rank {}, step {}: {}; 'gar verify' says more", rank_id(c), number, what));
+  };
   for (std::uint32_t c = 0; c < num_ranks(); ++c) {
     for (std::uint64_t k = first_[c]; k < first_[c + 1]; ++k) {
       const SimStep& s = steps_[k];
       for (std::uint32_t a = s.sends; a < s.sends + s.num_sends; ++a) {
-        const auto begin = steps_.begin() + static_cast<std::ptrdiff_t>(first_[flows_[a].to]);
-        const auto end = steps_.begin() + static_cast<std::ptrdiff_t>(first_[flows_[a].to + 1]);
+        const std::uint32_t to = flows_[a].to;
+        const auto begin = steps_.begin() + static_cast<std::ptrdiff_t>(first_[to]);
+        const auto end = steps_.begin() + static_cast<std::ptrdiff_t>(first_[to + 1]);
         const auto it = std::lower_bound(begin, end, s.number,
                                          [](const SimStep& x, std::int64_t number) { return x.number < number; });
-        if (it == end || it->number != s.number) {
-          throw PlanError(fmt::format("rank {} is sent a message in step {} that it does not receive; 'gar verify' says more",
-                                      rank_id(flows_[a].to), s.number));
-        }
+        if (it == end || it->number != s.number) fail(to, s.number, "it is sent a message that it does not receive");
         ++it->num_recvs;
+        received[static_cast<std::size_t>(it - steps_.begin())] +=
+            flows_[a].count / static_cast<double>(partition_.rank_count[to]);
       }
+    }
+  }
+  for (std::uint32_t c = 0; c < num_ranks(); ++c) {
+    for (std::uint64_t k = first_[c]; k < first_[c + 1]; ++k) {
+      const double missing = static_cast<double>(steps_[k].num_recv_runs) - received[k];
+      if (missing > 0.5) fail(c, steps_[k].number, "it waits for a message that nobody sends");
+      if (missing < -0.5) fail(c, steps_[k].number, "it is sent a message that it does not receive");
     }
   }
 }

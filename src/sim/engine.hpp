@@ -64,12 +64,12 @@ class Engine {
     double left = 0;             // floats
   };
 
+  // What the flows of one stage do on a link. Sums are up to date when the stage has no flow on it.
   struct StageLoad {
     std::uint32_t stage = 0;
+    double n = 0;  // its flows
     double senders = 0;
-    double busy = 0;
-    double incast = 0;
-    double full = 0;  // integral of load / capacity
+    double busy = 0, incast = 0, full = 0;  // full: integral of load / capacity
   };
 
   // In the order of use, so that most of what happens to a link touches two or three cache lines.
@@ -87,7 +87,7 @@ class Engine {
     double since = 0;      // when flows with this bottleneck were brought up to date
     double reference = 0;  // the load when its level was found
     std::uint32_t bottlenecked = 0;  // flows with this bottleneck
-    std::uint32_t stage = kNone;     // entry of `stages`; busy, full and incast have not been added to it yet
+    std::uint32_t stage = 0;         // the entry of `stages` that was used last
     std::vector<std::uint32_t> flows;
     double floats = 0, share = 0;
     // solving
@@ -95,7 +95,7 @@ class Engine {
     double old_rates = 0, new_rates = 0, fastest = 0;
     std::uint32_t frozen = 0;
 
-    double incast = 0, incast_before = 0;  // in all; before the stage
+    double incast = 0;
     LinkState state;
     std::vector<std::pair<double, double>> log;  // (time, incast) whenever the share changes
     std::vector<StageLoad> stages;
@@ -196,7 +196,7 @@ class Engine {
   void add_waiting(std::uint32_t id, std::uint32_t nth);
   void end_flow(std::uint32_t f, std::uint32_t bottleneck);
   void touch(Link& l);
-  void enter_stage(Link& l, std::uint32_t stage);
+  void count_stage(Link& l, std::uint32_t stage, double n);
   void mark(std::uint32_t l);
   [[nodiscard]] double incast_until(const Link& l, double time) const;
   template <class F>
@@ -275,7 +275,7 @@ class Engine {
     std::vector<Terms> paths;
     std::vector<double> calculation;
     struct Sums {
-      double incast, floats;
+      double busy, full, incast, floats;
       std::vector<StageLoad> stages;
     };
     std::vector<Sums> links;
@@ -361,7 +361,13 @@ std::uint32_t Engine<World>::new_instance() {
   }
   const std::uint32_t id = free_instances_.back();
   free_instances_.pop_back();
-  instances_[id] = {};
+  Instance& x = instances_[id];
+  x.is_done = false;
+  x.flowing = x.refs = x.arrived = 0;
+  x.delay = 1;
+  x.last = {};
+  x.gamma_share = 0;
+  x.next = x.before = x.behind = kNone;
   return id;
 }
 
@@ -654,20 +660,23 @@ void Engine<World>::touch(Link& l) {
   if (l.share > 0) l.incast += l.share * elapsed;
 }
 
-// From now on what happens on the link belongs to another stage.
+// Changes the number of a stage's flows on a link that has been touched. What has happened until a stage's flows came
+// is taken off its sums, and what has happened until they left is added.
 template <class World>
-void Engine<World>::enter_stage(Link& l, std::uint32_t stage) {
-  if (l.stage != kNone) {
-    StageLoad& s = l.stages[l.stage];
-    s.busy += l.busy;
-    s.full += l.full;
-    s.incast += l.incast - l.incast_before;
+void Engine<World>::count_stage(Link& l, std::uint32_t stage, double n) {
+  if (l.stage >= l.stages.size() || l.stages[l.stage].stage != stage) {
+    l.stage = 0;
+    while (l.stage < l.stages.size() && l.stages[l.stage].stage != stage) ++l.stage;
+    if (l.stage == l.stages.size()) l.stages.push_back({stage, 0, 0, 0, 0, 0});
   }
-  l.busy = l.full = 0;
-  l.incast_before = l.incast;
-  l.stage = 0;
-  while (l.stage < l.stages.size() && l.stages[l.stage].stage != stage) ++l.stage;
-  if (l.stage == l.stages.size()) l.stages.push_back({stage, 0, 0, 0, 0});
+  StageLoad& s = l.stages[l.stage];
+  const bool was_there = s.n > 0;
+  s.n += n;
+  if (was_there == (s.n > 0)) return;
+  const double sign = was_there ? 1 : -1;
+  s.busy += sign * l.busy;
+  s.incast += sign * l.incast;
+  s.full += sign * l.full;
 }
 
 template <class World>
@@ -756,7 +765,7 @@ void Engine<World>::add_flow(std::uint32_t a, std::uint32_t b, double floats, st
     Link& l = links_[id];
     if (!(l.state.scale > 0)) throw_unreachable(job_.network.topology(), world_.link_id(id));
     touch(l);
-    if (l.stage == kNone || l.stages[l.stage].stage != stage) enter_stage(l, stage);
+    count_stage(l, stage, n);
     l.n += n;
     l.floats += n * floats;
     l.flows.push_back(f);
@@ -777,6 +786,7 @@ void Engine<World>::end_flow(std::uint32_t f, std::uint32_t bottleneck) {
   for_path(f, [&](std::uint32_t id, double n) {
     Link& l = links_[id];
     touch(l);
+    count_stage(l, x.stage, -n);
     l.load -= n * rate;
     l.n -= n;
     mark(id);
@@ -968,7 +978,7 @@ void Engine<World>::keep_load(std::uint32_t id) {
     l.log.emplace_back(now_, l.incast);
     l.share = share;
   }
-  if (l.stage != kNone && l.w > l.stages[l.stage].senders) l.stages[l.stage].senders = l.w;
+  if (l.stage < l.stages.size() && l.w > l.stages[l.stage].senders) l.stages[l.stage].senders = l.w;
   if (job_.options.observer != nullptr) {
     job_.options.observer->on_load(world_.link_id(id), now_, static_cast<std::int64_t>(l.n),
                                    static_cast<std::int64_t>(l.w));
@@ -1109,13 +1119,12 @@ void Engine<World>::repeat_steps() {
     for (std::uint32_t i = 0; i < links_.size(); ++i) {
       Link& l = links_[i];
       const typename Standstill::Sums& sums = before.links[i];
-      if (l.stage == kNone) continue;
-      enter_stage(l, l.stages[l.stage].stage);
+      l.busy += times * (l.busy - sums.busy);
+      l.full += times * (l.full - sums.full);
       l.incast += times * (l.incast - sums.incast);
-      l.incast_before = l.incast;
       l.floats += times * (l.floats - sums.floats);
       for (std::size_t k = 0; k < l.stages.size(); ++k) {
-        const StageLoad none{l.stages[k].stage, 0, 0, 0, 0};
+        const StageLoad none{l.stages[k].stage, 0, 0, 0, 0, 0};
         const StageLoad& was = k < sums.stages.size() ? sums.stages[k] : none;
         l.stages[k].busy += times * (l.stages[k].busy - was.busy);
         l.stages[k].incast += times * (l.stages[k].incast - was.incast);
@@ -1157,8 +1166,7 @@ void Engine<World>::repeat_steps() {
   before.links.clear();
   for (Link& l : links_) {
     touch(l);
-    if (l.stage != kNone) enter_stage(l, l.stages[l.stage].stage);
-    before.links.push_back({l.incast, l.floats, l.stages});
+    before.links.push_back({l.busy, l.full, l.incast, l.floats, l.stages});
   }
 }
 
@@ -1244,11 +1252,14 @@ Simulation Engine<World>::result() {
   for (std::uint32_t i = 0; i < links_.size(); ++i) {
     Link& l = links_[i];
     touch(l);
-    if (l.stage == kNone) continue;
-    enter_stage(l, l.stages[l.stage].stage);
-    LinkUse use{world_.link_id(i), world_.link_count(i), 0, l.incast, l.floats, 0, 0};
-    for (const StageLoad& s : l.stages) {
-      use.busy_seconds += s.busy;
+    if (l.stages.empty()) continue;
+    LinkUse use{world_.link_id(i), world_.link_count(i), l.busy, l.incast, l.floats, 0, 0};
+    for (StageLoad& s : l.stages) {
+      if (s.n > 0) {  // the run was ended before its flows were done
+        s.busy += l.busy;
+        s.incast += l.incast;
+        s.full += l.full;
+      }
       use.max_senders = std::max(use.max_senders, static_cast<std::int64_t>(s.senders));
     }
     if (out_.seconds > 0) use.utilisation = l.floats * l.state.beta / l.state.scale / out_.seconds;

@@ -26,6 +26,10 @@ class EventQueue {
   [[nodiscard]] double next() const { return heap_.front().time; }
 
   void push(double time, const Event& event) {
+    if (time == last_.time) {
+      buckets_[last_.bucket].push_back(event);
+      return;
+    }
     Recent& recent = recent_[std::bit_cast<std::uint64_t>(time) * 0x9E3779B97F4A7C15U >> 58U];
     if (recent.time != time) {
       std::uint32_t bucket = 0;
@@ -40,21 +44,27 @@ class EventQueue {
       std::push_heap(heap_.begin(), heap_.end(), Later{});
       recent = {time, bucket};
     }
+    last_ = recent;
     buckets_[recent.bucket].push_back(event);
   }
 
-  /// Moves all events up to `time` to the end of `out`.
+  /// Moves all events up to `time` to `out`.
   void pop_until(double time, std::vector<Event>& out) {
     while (!heap_.empty() && heap_.front().time <= time) {
       const Entry entry = heap_.front();
       std::pop_heap(heap_.begin(), heap_.end(), Later{});
       heap_.pop_back();
       std::vector<Event>& bucket = buckets_[entry.bucket];
-      out.insert(out.end(), bucket.begin(), bucket.end());
+      if (out.empty()) {
+        out.swap(bucket);
+      } else {
+        out.insert(out.end(), bucket.begin(), bucket.end());
+      }
       bucket.clear();
       free_.push_back(entry.bucket);
       Recent& recent = recent_[std::bit_cast<std::uint64_t>(entry.time) * 0x9E3779B97F4A7C15U >> 58U];
       if (recent.bucket == entry.bucket) recent.time = kNever;
+      if (last_.bucket == entry.bucket) last_.time = kNever;
     }
   }
 
@@ -75,6 +85,7 @@ class EventQueue {
   std::vector<std::vector<Event>> buckets_;
   std::vector<std::uint32_t> free_;
   std::array<Recent, 64> recent_;
+  Recent last_;
 };
 
 }  // namespace gar::sim

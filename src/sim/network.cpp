@@ -51,10 +51,10 @@ Network::Network(const Topology& topology, const SimulationOptions& options)
     const std::string name = topology.instance_name(c.node.rank, c.node.depth);
     if (!(c.capacity >= 0) || !std::isfinite(c.capacity)) {
       throw InvalidArgument(
-          fmt::format("uplink of {}: a capacity of {} is not accepted; 0 (failed) and more are", name, c.capacity));
+          fmt::format("link of {}: a capacity of {} is not accepted; 0 (failed) and more are", name, c.capacity));
     }
     if (!(c.background >= 0) || !(c.background < 1)) {
-      throw InvalidArgument(fmt::format("uplink of {}: a background load of {} is not accepted; 0 to below 1 is", name,
+      throw InvalidArgument(fmt::format("link of {}: a background load of {} is not accepted; 0 to below 1 is", name,
                                         c.background));
     }
     for (const bool is_down : {false, true}) {

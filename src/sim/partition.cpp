@@ -29,7 +29,8 @@ namespace {
 std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 // Parts that differ by rounding only are the same.
 std::uint64_t part_bits(double x) { return (bits(x) + 0x8000U) >> 16U; }
-std::uint64_t combine(std::uint64_t a, std::uint64_t b) { return mix(a ^ mix(b)); }
+// Not symmetric, also where a is a mix itself.
+std::uint64_t combine(std::uint64_t a, std::uint64_t b) { return mix(a * 0x9E3779B97F4A7C15U + mix(b)); }
 
 std::uint64_t colour_of(const LinkState& l) {
   std::uint64_t h = 1;
