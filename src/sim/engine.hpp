@@ -1265,8 +1265,11 @@ Simulation Engine<World>::result() {
     if (out_.seconds > 0) use.utilisation = l.floats * l.state.beta / l.state.scale / out_.seconds;
     for (const StageLoad& s : l.stages) {
       StageUse& stage = stages_[s.stage];
-      if (s.full > fullest[s.stage]) {
-        fullest[s.stage] = s.full;
+      // Of links that are equally full, the one with bytes for longer.
+      const double best = fullest[s.stage];
+      const bool is_fuller = s.full > best * (1 + 1e-9);
+      if (is_fuller || (s.full > best * (1 - 1e-9) && s.busy > stage.busy_seconds * (1 + 1e-9))) {
+        fullest[s.stage] = std::max(best, s.full);
         stage.busiest = use.link;
         stage.busy_seconds = s.busy;
         stage.incast_seconds = s.incast;

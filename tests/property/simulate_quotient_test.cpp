@@ -33,7 +33,7 @@ constexpr int kNumBatches = 8;  // tests of their own: a failure says where, the
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kNumCases = 200;  // slow builds
 #else
-constexpr int kNumCases = 1000;
+constexpr int kNumCases = 1008;
 #endif
 
 class Drawing {
