@@ -158,6 +158,8 @@ class PlanIndex {
   void scatter_program(std::int64_t rank, RankProgram& out) const;
   /// The same without the sub-plans that have no step in `steps`; other steps may be among the result.
   void scatter_program(std::int64_t rank, Interval steps, RankProgram& out) const;
+  /// The same with equal steps that follow each other (of a ring) once: `repeats` says how many each one stands for.
+  void scatter_outline(std::int64_t rank, RankProgram& out, std::vector<std::int64_t>& repeats) const;
   /// The whole program of a rank: for an AllReduce the ReduceScatter and its mirror image.
   [[nodiscard]] RankProgram program(std::int64_t rank) const;
 

@@ -434,4 +434,10 @@ void PlanIndex::scatter_program(std::int64_t rank, Interval steps, RankProgram& 
   impl_->scatter_program(rank, steps, out);
 }
 
+void PlanIndex::scatter_outline(std::int64_t rank, RankProgram& out, std::vector<std::int64_t>& repeats) const {
+  repeats.clear();
+  impl_->scatter_program(rank, {0, impl_->num_steps}, out, impl_->reorders ? nullptr : &repeats);
+  repeats.resize(out.steps.size(), 1);
+}
+
 }  // namespace gar

@@ -94,10 +94,13 @@ struct PlanIndex::Impl {
   [[nodiscard]] std::vector<Piece> compute_placement(SubPlanId id, std::size_t stage) const;
 
   // programs.cpp
-  void add_digit_steps(SubPlanId id, std::int64_t base, std::int64_t rank, RankProgram& out) const;
+  // With `repeats`, equal steps of a ring once.
+  void add_digit_steps(SubPlanId id, std::int64_t base, std::int64_t rank, RankProgram& out,
+                       std::vector<std::int64_t>* repeats) const;
   void add_place_step(SubPlanId id, std::size_t stage, std::int64_t base, std::int64_t rank, RankProgram& out) const;
   void to_rank_order(RankProgram& program) const;
-  void scatter_program(std::int64_t rank, Interval steps, RankProgram& out) const;
+  void scatter_program(std::int64_t rank, Interval steps, RankProgram& out,
+                       std::vector<std::int64_t>* repeats = nullptr) const;
 };
 
 /// The part [range.begin, range.end) of the concatenation of `held`.

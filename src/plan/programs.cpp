@@ -30,7 +30,8 @@ void for_overlaps(const Pieces& pieces, PieceOf piece_of, Interval range, F f) {
 
 }  // namespace
 
-void PlanIndex::Impl::add_digit_steps(SubPlanId id, std::int64_t base, std::int64_t rank, RankProgram& out) const {
+void PlanIndex::Impl::add_digit_steps(SubPlanId id, std::int64_t base, std::int64_t rank, RankProgram& out,
+                                      std::vector<std::int64_t>* repeats) const {
   const SubPlanIndex& x = at(id);
   const SubPlan& sp = subplan(id);
   if (x.num_digit_stages == 0) return;
@@ -73,7 +74,13 @@ void PlanIndex::Impl::add_digit_steps(SubPlanId id, std::int64_t base, std::int6
     } else if (st.kind == StageKind::kRing) {
       const std::int32_t next = peer((d + 1) % r);
       const std::int32_t previous = peer((d + r - 1) % r);
-      for (std::int64_t t = 0; t < r - 1; ++t) {  // piece d arrives, complete, in the last step
+      // All pieces are equal: the steps are, too, but for the place of the piece.
+      const bool is_once = repeats != nullptr && held.size() == 1 && range.size() % r == 0 && r > 1;
+      if (is_once) {
+        repeats->resize(out.steps.size(), 1);
+        repeats->push_back(r - 1);
+      }
+      for (std::int64_t t = 0; t < (is_once ? 1 : r - 1); ++t) {  // piece d arrives, complete, in the last step
         Step& step = out.steps.emplace_back();
         step.number = number + t;
         part((d + 2 * r - t - 1) % r);
@@ -180,7 +187,8 @@ void PlanIndex::Impl::to_rank_order(RankProgram& program) const {
   }
 }
 
-void PlanIndex::Impl::scatter_program(std::int64_t rank, Interval steps, RankProgram& out) const {
+void PlanIndex::Impl::scatter_program(std::int64_t rank, Interval steps, RankProgram& out,
+                                      std::vector<std::int64_t>* repeats) const {
   out.steps.clear();
   if (plan->is_explicit()) {
     out = plan->programs[static_cast<std::size_t>(rank)];
@@ -198,7 +206,7 @@ void PlanIndex::Impl::scatter_program(std::int64_t rank, Interval steps, RankPro
   for (auto it = way.rbegin(); it != way.rend(); ++it) {
     const auto& [id, first] = *it;
     if (at(id).end_step <= steps.begin || at(id).first_step >= steps.end) continue;
-    add_digit_steps(id, first, rank - first, out);
+    add_digit_steps(id, first, rank - first, out, repeats);
     for (std::size_t s = at(id).num_digit_stages; s < subplan(id).stages.size(); ++s) {
       add_place_step(id, s, first, rank - first, out);
     }

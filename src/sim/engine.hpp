@@ -179,7 +179,7 @@ class Engine {
   void advance(std::uint32_t rank, Lane& l);
   void try_start(std::uint32_t rank, std::uint32_t chunk, const Terms& path, std::uint32_t record);
   void start(const Ready& ready);
-  void start_ready();
+  [[gnu::flatten]] void start_ready();
   bool start_barrier();
   void arrive(const Flow& flow, std::uint32_t bottleneck);
   void begin_calculation(std::uint32_t id);
@@ -191,7 +191,7 @@ class Engine {
   void release(std::uint32_t id);
   [[nodiscard]] double latency_of(const Instance& x, double latency) const { return latency * x.delay; }
   // flows
-  void activate(std::uint32_t id, double latency);
+  [[gnu::flatten]] void activate(std::uint32_t id, double latency);
   void add_flow(std::uint32_t a, std::uint32_t b, double floats, std::uint32_t instance, std::uint32_t nth);
   void add_waiting(std::uint32_t id, std::uint32_t nth);
   void end_flow(std::uint32_t f, std::uint32_t bottleneck);
@@ -209,7 +209,7 @@ class Engine {
     for (std::size_t k = 0; k < stride_ && at[k] != kNone; ++k) use(at[k], 1.0);
   }
   // rates
-  void solve();
+  [[gnu::flatten]] void solve();
   void collect(std::uint32_t l, bool may_end);
   void fill();
   void freeze(std::uint32_t l, double level);
@@ -1081,7 +1081,12 @@ void Engine<World>::solve() {
   if (!done_.empty()) {
     for (const std::vector<std::uint32_t>* ids : {&region_, &slack_}) {
       for (const std::uint32_t id : *ids) {
-        std::erase_if(links_[id].flows, [&](std::uint32_t f) { return flows_[f].bottleneck == kDead; });
+        Link& l = links_[id];
+        if (l.n > 0) {
+          std::erase_if(l.flows, [&](std::uint32_t f) { return flows_[f].bottleneck == kDead; });
+        } else {
+          l.flows.clear();
+        }
       }
     }
     free_flows_.insert(free_flows_.end(), done_.begin(), done_.end());

@@ -33,10 +33,11 @@ void Programs::merge(const std::vector<Message>& messages, std::uint32_t& num_ru
   num_runs = static_cast<std::uint32_t>(runs_.size() - begin);
 }
 
-void Programs::append(const Step& step) {
+void Programs::append(const Step& step, std::int64_t repeat) {
   const std::size_t begin = runs_.size();
   SimStep out;
   out.number = step.number;
+  out.repeat = repeat;
   out.sends = static_cast<std::uint32_t>(begin);
   merge(step.sends, out.num_send_runs, out.num_sends);
   merge(step.recvs, out.num_recv_runs, out.num_recvs);
@@ -44,7 +45,7 @@ void Programs::append(const Step& step) {
   const Calculation c = calculation_of(step.recvs, num_units_);
   out.adds = c.adds;
   out.accesses = c.accesses;
-  flows_ += out.num_sends;
+  flows_ += static_cast<double>(out.num_sends) * static_cast<double>(repeat);
   if (steps_.size() > first_.back()) {
     SimStep& last = steps_.back();
     const bool is_same =
@@ -52,7 +53,7 @@ void Programs::append(const Step& step) {
         last.num_recv_runs == out.num_recv_runs && last.adds == out.adds && last.accesses == out.accesses &&
         std::equal(runs_.begin() + static_cast<std::ptrdiff_t>(begin), runs_.end(), runs_.begin() + last.sends);
     if (is_same) {
-      ++last.repeat;
+      last.repeat += repeat;
       runs_.resize(begin);
       return;
     }
@@ -60,22 +61,22 @@ void Programs::append(const Step& step) {
   steps_.push_back(out);
 }
 
-void Programs::add(const PlanIndex& index, std::int64_t rank, bool whole) {
-  const bool is_allgather = !index.plan().is_explicit() && index.plan().collective == Collective::kAllGather;
-  if (whole || is_allgather) {
+void Programs::add(const PlanIndex& index, std::int64_t rank) {
+  if (!index.plan().is_explicit() && index.plan().collective == Collective::kAllGather) {
     scratch_ = index.program(rank);
-    is_mirrored_ = false;
+    repeats_.assign(scratch_.steps.size(), 1);
   } else {
-    index.scatter_program(rank, scratch_);
+    index.scatter_outline(rank, scratch_, repeats_);
   }
   const auto by_peer = [](const Message& a, const Message& b) { return a.peer < b.peer; };
-  for (Step& step : scratch_.steps) {
+  for (std::size_t i = 0; i < scratch_.steps.size(); ++i) {
+    Step& step = scratch_.steps[i];
     for (std::vector<Message>* messages : {&step.sends, &step.recvs}) {
       if (!std::is_sorted(messages->begin(), messages->end(), by_peer)) {
         std::stable_sort(messages->begin(), messages->end(), by_peer);
       }
     }
-    append(step);
+    append(step, repeats_[i]);
   }
   std::int64_t length = 0;
   for (std::uint64_t k = first_.back(); k < steps_.size(); ++k) length += steps_[k].repeat;

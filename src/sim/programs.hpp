@@ -37,8 +37,8 @@ struct SimStep {
 class Programs {
  public:
   explicit Programs(const Plan& plan);
-  /// Appends the program of the next rank. With `whole` the mirror image is stored too.
-  void add(const PlanIndex& index, std::int64_t rank, bool whole = false);
+  /// Appends the program of the next rank.
+  void add(const PlanIndex& index, std::int64_t rank);
 
   [[nodiscard]] bool is_mirrored() const { return is_mirrored_; }
   [[nodiscard]] std::uint64_t first(std::uint32_t nth) const { return first_[nth]; }
@@ -51,7 +51,7 @@ class Programs {
   [[nodiscard]] double num_flows() const { return flows_; }
 
  private:
-  void append(const Step& step);
+  void append(const Step& step, std::int64_t repeat);
   void merge(const std::vector<Message>& messages, std::uint32_t& num_runs, std::uint32_t& num_flows);
 
   double unit_;
@@ -63,6 +63,7 @@ class Programs {
   std::vector<std::int64_t> length_;
   double flows_ = 0;
   RankProgram scratch_;
+  std::vector<std::int64_t> repeats_;
 };
 
 }  // namespace gar::sim

@@ -255,6 +255,46 @@ TEST_F(Rules, Halves) {
   expect_rejected(plan, "rank 0 ends with 3 of 3 units; a ReduceScatter or AllGather plan gives every rank 1");
 }
 
+// The outline has a ring's steps once; spelt out again it is the program, but for the place of each step's piece.
+TEST(Program, OutlineStandsForAllSteps) {
+  for (const Plan& plan : {ring(7), hierarchical_ring(12, {4, 3}), hcps(12, {3, 4}), rhd(11), acps({3, 2}),
+                           as_reduce_scatter(ring(6)), make_explicit(ring(5))}) {
+    const PlanIndex index(plan);
+    for (std::int64_t rank = 0; rank < plan.num_ranks; ++rank) {
+      RankProgram program;
+      RankProgram outline;
+      std::vector<std::int64_t> repeats;
+      index.scatter_program(rank, program);
+      index.scatter_outline(rank, outline, repeats);
+      ASSERT_EQ(repeats.size(), outline.steps.size());
+      std::size_t at = 0;
+      for (std::size_t i = 0; i < outline.steps.size(); ++i) {
+        for (std::int64_t k = 0; k < repeats[i]; ++k, ++at) {
+          ASSERT_LT(at, program.steps.size());
+          const Step& step = program.steps[at];
+          EXPECT_EQ(step.number, outline.steps[i].number + k);
+          for (const bool is_send : {true, false}) {
+            const std::vector<Message>& all = is_send ? step.sends : step.recvs;
+            const std::vector<Message>& once = is_send ? outline.steps[i].sends : outline.steps[i].recvs;
+            ASSERT_EQ(all.size(), once.size());
+            for (std::size_t m = 0; m < all.size(); ++m) {
+              EXPECT_EQ(all[m].peer, once[m].peer);
+              EXPECT_EQ(all[m].accumulate, once[m].accumulate);
+              EXPECT_EQ(all[m].end - all[m].begin, once[m].end - once[m].begin);
+            }
+          }
+        }
+      }
+      EXPECT_EQ(at, program.steps.size()) << plan.algorithm << " rank " << rank;
+    }
+  }
+  RankProgram outline;
+  std::vector<std::int64_t> repeats;
+  const Plan plan = ring(7);
+  PlanIndex(plan).scatter_outline(3, outline, repeats);
+  EXPECT_EQ(repeats, std::vector<std::int64_t>{6});
+}
+
 TEST_F(Rules, ExplicitPrograms) {
   const Plan good = make_explicit(cps(3));
   EXPECT_EQ(PlanIndex(good).num_steps(), 2);
