@@ -87,8 +87,8 @@ class SimulationObserver {
 struct SimulationOptions {
   bool barrier = false;  ///< nobody starts a step before everybody has finished the one before; chunks one by one
   SimulationEngine engine = SimulationEngine::kAuto;
-  ModelKind model = ModelKind::kGenModel;               ///< kAbc: no incast and no memory access
-  IncastDegree degree = IncastDegree::kSenders;         ///< kParticipants: w is one more
+  ModelKind model = ModelKind::kGenModel;        ///< kAbc: no incast and no memory access
+  IncastDegree degree = IncastDegree::kSenders;  ///< kParticipants: w is one more
   std::vector<SlowServer> slow_servers;
   std::vector<LinkCondition> links;
   double jitter = 0;       ///< mean of a random extra share of every step's latency and of every calculation
@@ -121,7 +121,7 @@ struct StageUse {
   LinkId busiest;    ///< the link that was full longest with its bytes
   double busy_seconds = 0;
   double incast_seconds = 0;
-  std::int64_t senders = 0;  ///< most of them on that link
+  std::int64_t senders = 0;        ///< most of them on that link
   double calculation_seconds = 0;  ///< the most that a server calculated
 };
 
@@ -153,7 +153,7 @@ struct Simulation {
   std::int64_t flow_classes = 0;  ///< flows that were simulated
   std::vector<LinkUse> links;     ///< those that carried anything, busiest first
   std::vector<StageUse> stages;
-  std::vector<PathHop> path;      ///< first hop first; empty when there was too much to record (kMaxPathRecords)
+  std::vector<PathHop> path;  ///< first hop first; empty when there was too much to record (kMaxPathRecords)
   [[nodiscard]] double communication_seconds() const { return terms.alpha + terms.beta + terms.epsilon; }
   [[nodiscard]] double calculation_seconds() const { return terms.gamma + terms.delta; }
 };

@@ -27,7 +27,8 @@ ClassWorld::ClassWorld(const Network& network, const PlanIndex& index, const Par
     flows_[a].patterns = static_cast<std::uint32_t>(pattern_of_.size());
     for (; k < memberships_.size() && memberships_[k].first == a; ++k) pattern_of_.push_back(memberships_[k].second);
   }
-  flows_.push_back({0, static_cast<std::uint32_t>(path_.size()), static_cast<std::uint32_t>(pattern_of_.size()), 0, 0, 0});
+  flows_.push_back(
+      {0, static_cast<std::uint32_t>(path_.size()), static_cast<std::uint32_t>(pattern_of_.size()), 0, 0, 0});
   memberships_ = {};
   align_steps();
   count_receives();

@@ -92,8 +92,8 @@ class ClassWorld {
     double latency = 0;
     double count = 0;  // of all members
   };
-  // Senders of one class on a link of one class that send the same flows over it: they are there as long as one of these
-  // flows is.
+  // Senders of one class on a link of one class that send the same flows over it: they are there as long as one of
+  // these flows is.
   struct Pattern {
     std::uint32_t link = 0;
     double senders = 0;

@@ -113,8 +113,8 @@ class FlowWorld {
   [[nodiscard]] std::size_t path_stride() const { return depth_ > 1 ? static_cast<std::size_t>(depth_) * 2 : 0; }
   [[nodiscard]] double flow_count(std::uint32_t, std::uint32_t) const { return 1; }
 
-  // Distinct senders. On a server's uplink there is one. On a switch's links a table counts the flows of each sender. On
-  // a server's downlink every flow is a sender of its own, unless one rank has flows of several steps on the way to
+  // Distinct senders. On a server's uplink there is one. On a switch's links a table counts the flows of each sender.
+  // On a server's downlink every flow is a sender of its own, unless one rank has flows of several steps on the way to
   // another; with several chunks that is common and a table counts them too, otherwise the sender's flows are looked
   // through.
   template <class ForEach>

@@ -54,8 +54,8 @@ Network::Network(const Topology& topology, const SimulationOptions& options)
           fmt::format("link of {}: a capacity of {} is not accepted; 0 (failed) and more are", name, c.capacity));
     }
     if (!(c.background >= 0) || !(c.background < 1)) {
-      throw InvalidArgument(fmt::format("link of {}: a background load of {} is not accepted; 0 to below 1 is", name,
-                                        c.background));
+      throw InvalidArgument(
+          fmt::format("link of {}: a background load of {} is not accepted; 0 to below 1 is", name, c.background));
     }
     for (const bool is_down : {false, true}) {
       if (!(is_down ? c.down : c.up)) continue;

@@ -98,9 +98,9 @@ class Network {
   double extra_senders_;
   ExpandedTree tree_;
   std::vector<Place> places_;
-  std::vector<double> latency_;                               // sum of alpha from the root to the instance
-  std::unordered_map<std::int64_t, Condition> conditions_;    // 2 * instance + is_down
-  std::unordered_map<std::int32_t, double> slow_;             // rank
+  std::vector<double> latency_;                             // sum of alpha from the root to the instance
+  std::unordered_map<std::int64_t, Condition> conditions_;  // 2 * instance + is_down
+  std::unordered_map<std::int32_t, double> slow_;           // rank
   std::vector<std::int32_t> marked_ranks_, marked_instances_;
 };
 

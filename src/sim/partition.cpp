@@ -1,11 +1,11 @@
 // How classes are found.
 //
-// Digits. While a sub-plan has equal children and only digit stages, a rank below it is a number whose digits the stages
-// permute: a direct exchange of radix r treats all r values of its digit alike, a ring treats them alike up to rotation.
-// Where the network is regular too, and its levels fall between digits (or cut one of a direct exchange in two), any
-// permutation of the values of a digit (rotation, for rings) maps plan and network onto themselves. So the classes are
-// products: for every digit all values that no what-if singles out are one cell, the others are one each. A ring that
-// crosses the border of a subtree is rotated by whole subtrees only.
+// Digits. While a sub-plan has equal children and only digit stages, a rank below it is a number whose digits the
+// stages permute: a direct exchange of radix r treats all r values of its digit alike, a ring treats them alike up to
+// rotation. Where the network is regular too, and its levels fall between digits (or cut one of a direct exchange in
+// two), any permutation of the values of a digit (rotation, for rings) maps plan and network onto themselves. So the
+// classes are products: for every digit all values that no what-if singles out are one cell, the others are one each. A
+// ring that crosses the border of a subtree is rotated by whole subtrees only.
 //
 // Colours. What lies below (a sub-plan with unequal children or explicit targets), or a plan without such digits, is
 // refined: ranks start with the colour of their parameters and get new colours from the colours of everything that they
@@ -110,6 +110,7 @@ class Refinement {
       if (network_.leaf(p.first) == i) c = colour[static_cast<std::size_t>(p.first)];
       c = combine(c, node_signature_[local(i)]);
       c = combine(c, static_cast<std::uint64_t>(network_.depth(i)));
+      c = combine(c, bits(network_.topology().node(network_.node(i)).alpha));
       if (i != root_) {
         c = combine(combine(c, colour_of(network_.link(i, false))), colour_of(network_.link(i, true)));
         node_colour_[local(p.parent)] += mix(c);

@@ -16,11 +16,11 @@
 namespace gar::sim {
 
 struct Partition {
-  std::vector<std::uint32_t> rank_class;   ///< per rank
-  std::vector<std::uint32_t> node_class;   ///< per instance of the tree
-  std::vector<std::int32_t> first_rank;    ///< per class
-  std::vector<std::int64_t> rank_count;    ///< per class
-  std::vector<std::int32_t> first_node;    ///< per class of instances
+  std::vector<std::uint32_t> rank_class;  ///< per rank
+  std::vector<std::uint32_t> node_class;  ///< per instance of the tree
+  std::vector<std::int32_t> first_rank;   ///< per class
+  std::vector<std::int64_t> rank_count;   ///< per class
+  std::vector<std::int32_t> first_node;   ///< per class of instances
   std::vector<std::int64_t> node_count;
 };
 

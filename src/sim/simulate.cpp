@@ -44,8 +44,8 @@ Simulation simulate(const Plan& plan, const Topology& topology, double size_floa
   const PlanIndex index(plan);
   const sim::Network network(topology, options);
   const sim::StageTable stages(index);
-  const sim::Job job{network,          stages, options, size_floats / static_cast<double>(plan.num_chunks),
-                     plan.num_chunks,  index.num_steps()};
+  const sim::Job job{network,         stages,           options, size_floats / static_cast<double>(plan.num_chunks),
+                     plan.num_chunks, index.num_steps()};
   if (plan.num_ranks == 1) return {};
   if (const std::optional<sim::Partition> classes = find_classes(index, network, options)) {
     sim::ClassWorld world(network, index, *classes);

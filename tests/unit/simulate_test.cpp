@@ -164,6 +164,43 @@ TEST_P(Simulate, LinksOfAChainAreNotAlike) {
   EXPECT_DOUBLE_EQ(simulate(cps(2), chain, 2, with(GetParam())).seconds, 8);
 }
 
+// Two racks whose servers, or which themselves, differ in a single parameter: both engines see it.
+TEST(Classes, SeeEveryParameter) {
+  const double incast = 0.3;
+  Node server{"server", 0.1, {1, incast, 2}, {0.5, 0.25}, {}};
+  const auto seconds = [&](const Node& other, const Node& other_rack, SimulationEngine engine) {
+    Node rack{"rack", 0.2, {2, incast, 1}, {}, {{0, 3}}};
+    Node changed = other_rack;
+    changed.children = {{1, 3}};
+    Node root;
+    root.children = {{2, 1}, {3, 1}};
+    const Topology topology("two", {server, other, rack, changed, root}, 4);
+    double sum = 0;
+    for (const Plan& plan : {cps(6), ring(6), hcps(6, {3, 2})})
+      sum += simulate(plan, topology, 60, with(engine)).seconds;
+    return sum;
+  };
+  const Node rack{"rack", 0.2, {2, incast, 1}, {}, {}};
+  const double equal = seconds(server, rack, SimulationEngine::kFlows);
+  EXPECT_DOUBLE_EQ(seconds(server, rack, SimulationEngine::kClasses), equal);
+  for (const bool is_rack : {false, true}) {
+    for (const int parameter : {0, 1, 2, 3, 4, 5}) {
+      if (is_rack && parameter > 3) continue;  // a switch does not calculate
+      Node changed = is_rack ? rack : server;
+      double* const values[] = {&changed.alpha,          &changed.uplink.beta,
+                                &changed.uplink.epsilon, &changed.uplink.incast_threshold,
+                                &changed.server.gamma,   &changed.server.delta};
+      *values[parameter] += 1;
+      const Node& s = is_rack ? server : changed;
+      const Node& r = is_rack ? changed : rack;
+      const double flows = seconds(s, r, SimulationEngine::kFlows);
+      EXPECT_NE(flows, equal) << "parameter " << parameter << " of " << changed.name;
+      EXPECT_NEAR(seconds(s, r, SimulationEngine::kClasses), flows, 1e-9 * flows)
+          << "parameter " << parameter << " of " << changed.name;
+    }
+  }
+}
+
 // Rank 0 sends 10 floats to each of ranks 1 to 5, 1/5 float/s each. From 3 on, ranks 6 to 8 send a float to rank 1,
 // whose downlink carries 0.6, and one to rank 2: rank 0 has 0.15 left to rank 1 and (1 - 0.15) / 4 to each of the
 // others, 0.25 to rank 2 would be more than its share. At 29/3 the last of the small messages is there, at 49 7/12 the
