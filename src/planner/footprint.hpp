@@ -25,9 +25,9 @@ struct ServerUse {
 };
 
 struct Footprint {
-  std::vector<FootprintLink> links;      ///< of the subtree, its own uplink included; links that look the same once
-  std::vector<ServerUse> servers;  ///< kinds of active servers
-  double latency = 0;              ///< longest way from the subtree's top to an active server, both included
+  std::vector<FootprintLink> links;  ///< of the subtree, its own uplink included; links that look the same once
+  std::vector<ServerUse> servers;    ///< kinds of active servers
+  double latency = 0;                ///< longest way from the subtree's top to an active server, both included
   std::int64_t active = 1;
   Terms fixed;                                   ///< of all stages so far, both halves: alpha
   Terms slope;                                   ///< per float of the vector
