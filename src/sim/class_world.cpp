@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 
@@ -10,6 +11,13 @@
 #include "sim/random.hpp"
 
 namespace gar::sim {
+
+namespace {
+
+// Up to rounding of a plan's units.
+bool is_same_part(double a, double b) { return std::abs(a - b) <= 1e-11 * b; }
+
+}  // namespace
 
 ClassWorld::ClassWorld(const Network& network, const PlanIndex& index, const Partition& partition)
     : network_(network), partition_(partition), num_steps_(index.num_steps()) {
@@ -77,7 +85,9 @@ void ClassWorld::add_flows(std::uint32_t c, const PeerRun* runs, std::uint32_t n
       const std::uint32_t to = partition_.rank_class[static_cast<std::size_t>(peer)];
       const std::int32_t top = network_.meeting(rank, peer);
       const std::int32_t depth = network_.depth(top);
-      const auto fits = [&](const Draft& d) { return d.to == to && d.top == depth && d.part == runs[k].part; };
+      const auto fits = [&](const Draft& d) {
+        return d.to == to && d.top == depth && is_same_part(d.part, runs[k].part);
+      };
       if (last >= drafts.size() || !fits(drafts[last])) {
         last = static_cast<std::size_t>(std::find_if(drafts.begin(), drafts.end(), fits) - drafts.begin());
         if (last == drafts.size()) drafts.push_back({to, depth, peer, runs[k].part, 0});
@@ -143,18 +153,21 @@ void ClassWorld::add_patterns(std::uint32_t c, std::uint32_t first_flow, std::ve
       if (reached[k].flow != last) hash = mix(hash ^ reached[k].flow);
       last = reached[k].flow;
     }
-    const double each = members / static_cast<double>(partition_.node_count[node]);
     const auto [it, is_new] = known.try_emplace(hash, 0);
     if (!is_new) {
-      patterns_[it->second].senders += each;
+      patterns_[it->second].senders += 1;  // links that the first member reaches, until they are all there
       continue;
     }
-    it->second = add_pattern(node * 2 + 1, each);
+    it->second = add_pattern(node * 2 + 1, 1);
     last = ~std::uint32_t{0};
     for (std::size_t i = begin; i < k; ++i) {
       if (reached[i].flow != last) memberships_.emplace_back(reached[i].flow, it->second);
       last = reached[i].flow;
     }
+  }
+  for (const auto& [hash, pattern] : known) {
+    Pattern& p = patterns_[pattern];
+    p.senders = p.senders * members / static_cast<double>(partition_.node_count[p.link / 2]);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -51,6 +52,8 @@ class Engine {
   static constexpr std::uint32_t kRegion = kNone - 1;  // a flow whose rate is being found
   static constexpr std::uint32_t kNew = kNone - 2;     // a flow that has no rate yet
   static constexpr std::uint32_t kDead = kNone - 3;
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  static constexpr double kFraction = 1e-6;   // less than this of a flow or sender is rounding
   static constexpr double kTieTime = 1e-12;   // events closer than this share of the time happen together
   static constexpr double kDoneTime = 4e-12;  // a flow that would end within this share of the time has ended
   static constexpr double kSameLoad = 1e-12;  // loads closer than this share of the capacity are the same
@@ -83,10 +86,12 @@ class Engine {
     bool is_dirty = false, is_slack = false, in_region = false, in_border = false, has_old = false;
 
     double level = 0;
-    double since = 0;                // when flows with this bottleneck were brought up to date
-    double reference = 0;            // the load when its level was found
-    std::uint32_t bottlenecked = 0;  // flows with this bottleneck
-    std::uint32_t stage = 0;         // the entry of `stages` that was used last
+    double since = 0;                         // when flows with this bottleneck were brought up to date
+    double incast_since = 0;                  // what `incast` was then
+    double due = kNever, scheduled = kNever;  // the end of the first of them, and the event that looks for it
+    double reference = 0;                     // the load when its level was found
+    std::uint32_t bottlenecked = 0;           // flows with this bottleneck
+    std::uint32_t stage = 0;                  // the entry of `stages` that was used last
     std::vector<std::uint32_t> flows;
     double floats = 0, share = 0;
     // solving
@@ -96,7 +101,6 @@ class Engine {
 
     double incast = 0;
     LinkState state;
-    std::vector<std::pair<double, double>> log;  // (time, incast) whenever the share changes
     std::vector<StageLoad> stages;
   };
 
@@ -106,6 +110,7 @@ class Engine {
     std::uint32_t link = kNone;      // its bottleneck in the end
     std::uint32_t a = 0, b = 0;
     double time = 0;
+    double incast = 0;
   };
 
   enum class SendState : std::uint8_t { kUnsent, kWaiting, kFlowing, kDone };
@@ -180,7 +185,7 @@ class Engine {
   void start(const Ready& ready);
   [[gnu::flatten]] void start_ready();
   bool start_barrier();
-  void arrive(const Flow& flow, std::uint32_t bottleneck);
+  void arrive(const Flow& flow, std::uint32_t bottleneck, double incast);
   void begin_calculation(std::uint32_t id);
   void update_processor(std::uint32_t rank);
   void schedule_processor(std::uint32_t rank);
@@ -197,7 +202,6 @@ class Engine {
   void touch(Link& l);
   void count_stage(Link& l, std::uint32_t stage, double n);
   void mark(std::uint32_t l);
-  [[nodiscard]] double incast_until(const Link& l, double time) const;
   template <class F>
   void for_path(std::uint32_t f, F use) const {
     if (stride_ == 0) {
@@ -214,6 +218,7 @@ class Engine {
   void freeze(std::uint32_t l, double level);
   bool extend();
   void commit();
+  void schedule_link(std::uint32_t id, double time);
   void keep_load(std::uint32_t id);
   void take(Link& l, double n, double level) {
     if (l.group_level != level) {
@@ -237,6 +242,7 @@ class Engine {
   std::vector<Link> links_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_flows_;
+  std::vector<float> incast_;         // by flow: seconds that incast at its bottlenecks has cost it
   std::size_t stride_ = 0;            // links of the longest path, where it pays to keep paths
   std::vector<std::uint32_t> paths_;  // by flow
   std::vector<Instance> instances_;

@@ -29,23 +29,12 @@ void Engine<World>::count_stage(Link& l, std::uint32_t stage, double n) {
   StageLoad& s = l.stages[l.stage];
   const bool was_there = s.n > 0;
   s.n += n;
+  if (s.n < kFraction) s.n = 0;
   if (was_there == (s.n > 0)) return;
   const double sign = was_there ? 1 : -1;
   s.busy += sign * l.busy;
   s.incast += sign * l.incast;
   s.full += sign * l.full;
-}
-
-template <class World>
-double Engine<World>::incast_until(const Link& l, double time) const {
-  const double current = l.incast + (l.n > 0 ? l.share * (now_ - l.touched) : 0);
-  if (l.log.empty() || time >= now_) return current;
-  const auto next = std::upper_bound(l.log.begin(), l.log.end(), time,
-                                     [](double t, const std::pair<double, double>& e) { return t < e.first; });
-  if (next == l.log.begin()) return next->second;
-  const auto [t0, i0] = *std::prev(next);
-  const auto [t1, i1] = next == l.log.end() ? std::pair(now_, current) : *next;
-  return t1 > t0 ? i0 + (i1 - i0) * (time - t0) / (t1 - t0) : i0;
 }
 
 template <class World>
@@ -99,7 +88,9 @@ void Engine<World>::add_flow(std::uint32_t a, std::uint32_t b, double floats, st
     f = free_flows_.back();
     free_flows_.pop_back();
   }
+  if (incast_.size() < flows_.size()) incast_.resize(flows_.capacity());
   flows_[f] = {a, b, kNew, instance, floats};
+  incast_[f] = 0;
   Instance& x = instances_[instance];
   ++x.flowing;
   if (has_queues_) {
@@ -146,11 +137,17 @@ void Engine<World>::end_flow(std::uint32_t f, std::uint32_t bottleneck) {
     count_stage(l, x.stage, -n);
     l.load -= n * rate;
     l.n -= n;
+    if (l.n < kFraction) l.n = 0;
     mark(id);
   });
   const auto is_alive = [&](std::uint32_t other) { return flows_[other].bottleneck != kDead; };
   world_.remove_senders(
-      x.rank, flow.a, flow.b, [&](std::uint32_t id, double w) { links_[id].w -= w; },
+      x.rank, flow.a, flow.b,
+      [&](std::uint32_t id, double w) {
+        Link& l = links_[id];
+        l.w -= w;
+        if (l.w < kFraction) l.w = 0;
+      },
       [&](std::uint32_t uplink, auto found) {  // is there another flow like this on the sender's link?
         for (const std::uint32_t other : links_[uplink].flows) {
           if (other != f && is_alive(other) && found(flows_[other].b)) return true;
@@ -172,7 +169,7 @@ void Engine<World>::end_flow(std::uint32_t f, std::uint32_t bottleneck) {
                                    now_, floats, static_cast<std::int64_t>(count));
   }
   ++x.refs;  // it stays while its message is being received
-  arrive(flow, bottleneck);
+  arrive(flow, bottleneck, static_cast<double>(incast_[f]));
   --x.refs;
   --x.flows_left;
   if (has_queues_) {

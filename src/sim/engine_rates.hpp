@@ -21,6 +21,8 @@ void Engine<World>::collect(std::uint32_t id, bool may_end) {
       --b.bottlenecked;
       rate = b.level;
       flow.left -= rate * (now_ - b.since);
+      touch(b);
+      if (b.incast > b.incast_since) incast_[f] += static_cast<float>(b.incast - b.incast_since);
     }
     flow.bottleneck = kRegion;
     if (may_end && flow.left <= rate * now_ * kDoneTime) {
@@ -127,12 +129,10 @@ bool Engine<World>::extend() {
     Link& l = links_[m];
     l.in_border = false;
     const double load = l.load + l.new_rates - (l.has_old ? l.old_rates : 0);
-    if (load > l.capacity * (1 + kSameLoad)) {
-      added_.push_back(m);
-    } else if (l.bottlenecked > 0 &&
-               (std::abs(load - l.reference) > l.capacity * kSameLoad || l.fastest > l.level * (1 + kSameLoad))) {
-      added_.push_back(m);
-    }
+    const bool is_overfull = load > l.capacity * (1 + kSameLoad);
+    const bool has_changed = l.bottlenecked > 0 && (std::abs(load - l.reference) > l.capacity * kSameLoad ||
+                                                    l.fastest > l.level * (1 + kSameLoad));
+    if (is_overfull || has_changed) added_.push_back(m);
   }
   if (added_.empty()) return false;
   for (const std::uint32_t f : region_flows_) flows_[f].bottleneck = kRegion;
@@ -146,15 +146,21 @@ void Engine<World>::keep_load(std::uint32_t id) {
   Link& l = links_[id];
   touch(l);
   const double share = l.n > 0 ? l.state.incast_share(l.w) : 0;
-  if (share != l.share) {
-    l.log.emplace_back(now_, l.incast);
-    l.share = share;
-  }
+  l.share = share;
   if (l.stage < l.stages.size() && l.w > l.stages[l.stage].senders) l.stages[l.stage].senders = l.w;
   if (job_.options.observer != nullptr) {
-    job_.options.observer->on_load(world_.link_id(id), now_, static_cast<std::int64_t>(l.n),
-                                   static_cast<std::int64_t>(l.w));
+    job_.options.observer->on_load(world_.link_id(id), now_, std::llround(l.n), std::llround(l.w));
   }
+}
+
+// When the first flow with this bottleneck will end. An event that comes too early stays where it is and looks again.
+template <class World>
+void Engine<World>::schedule_link(std::uint32_t id, double time) {
+  Link& l = links_[id];
+  l.due = time;
+  if (time >= l.scheduled) return;
+  l.scheduled = time;
+  queue_.push(time, {EventKind::kLink, id, ++l.version, 0});
 }
 
 template <class World>
@@ -174,12 +180,10 @@ void Engine<World>::commit() {
     l.in_region = l.is_dirty = false;
     touch(l);
     l.since = now_;
+    l.incast_since = l.incast;
     l.load = l.reference = l.n > 0 ? l.used + l.group_n * std::max(l.group_level, 0.0) : 0;
     l.bottlenecked += l.frozen;
-    ++l.version;
-    if (l.frozen > 0) {
-      queue_.push(now_ + l.least_left / l.level, {EventKind::kLink, id, l.version, 0});
-    }
+    schedule_link(id, l.frozen > 0 ? now_ + l.least_left / l.level : kNever);
     keep_load(id);
   }
   for (const std::uint32_t m : old_) links_[m].has_old = false;
@@ -242,9 +246,10 @@ void Engine<World>::solve() {
       Link& l = links_[narrowest];
       l.level = least;
       l.since = now_;
+      l.incast_since = l.incast;
       l.reference = l.load;
       l.bottlenecked = 1;
-      queue_.push(now_ + flows_[f].left / least, {EventKind::kLink, narrowest, ++l.version, 0});
+      schedule_link(narrowest, now_ + flows_[f].left / least);
     } else {
       collect(narrowest, false);
     }
@@ -261,7 +266,12 @@ void Engine<World>::solve() {
         }
       }
     }
-    free_flows_.insert(free_flows_.end(), done_.begin(), done_.end());
+    if (free_flows_.empty()) {
+      free_flows_.swap(done_);
+    } else {
+      free_flows_.insert(free_flows_.end(), done_.begin(), done_.end());
+    }
+    done_.clear();
   }
   border_.clear();
   do {

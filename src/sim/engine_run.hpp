@@ -41,8 +41,7 @@ void Engine<World>::repeat_steps() {
         l.stages[k].full += times * (l.stages[k].full - was.full);
       }
       l.touched = now_;
-      l.log.clear();
-      l.log.emplace_back(now_, l.incast);
+      l.incast_since = l.incast;
     }
     for (std::size_t i = 0; i < calculation_.size(); ++i) {
       calculation_[i] += times * (calculation_[i] - before.calculation[i]);
@@ -122,7 +121,14 @@ Simulation Engine<World>::run() {
           if (processors_[e.id].version == e.version) end_calculations(e.id);
           break;
         case EventKind::kLink:
-          if (links_[e.id].version == e.version) mark(e.id);
+          if (links_[e.id].version == e.version) {
+            links_[e.id].scheduled = kNever;
+            if (links_[e.id].due <= now_ * (1 + kTieTime)) {
+              mark(e.id);
+            } else if (links_[e.id].due < kNever) {
+              schedule_link(e.id, links_[e.id].due);
+            }
+          }
           break;
       }
     }
@@ -170,7 +176,7 @@ Simulation Engine<World>::result() {
         s.incast += l.incast;
         s.full += l.full;
       }
-      use.max_senders = std::max(use.max_senders, static_cast<std::int64_t>(s.senders));
+      use.max_senders = std::max(use.max_senders, static_cast<std::int64_t>(std::llround(s.senders)));
     }
     if (out_.seconds > 0) use.utilisation = l.floats * l.state.beta / l.state.scale / out_.seconds;
     for (const StageLoad& s : l.stages) {
@@ -183,7 +189,7 @@ Simulation Engine<World>::result() {
         stage.busiest = use.link;
         stage.busy_seconds = s.busy;
         stage.incast_seconds = s.incast;
-        stage.senders = static_cast<std::int64_t>(s.senders);
+        stage.senders = static_cast<std::int64_t>(std::llround(s.senders));
       }
     }
     out_.links.push_back(use);

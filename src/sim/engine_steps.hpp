@@ -160,7 +160,7 @@ bool Engine<World>::start_barrier() {
 }
 
 template <class World>
-void Engine<World>::arrive(const Flow& flow, std::uint32_t bottleneck) {
+void Engine<World>::arrive(const Flow& flow, std::uint32_t bottleneck, double incast) {
   const Instance& sender = instances_[flow.instance];
   const Lane& l = lane(flow.b, sender.chunk);
   if (l.instance != kNone && instances_[l.instance].number == sender.number) {
@@ -171,7 +171,7 @@ void Engine<World>::arrive(const Flow& flow, std::uint32_t bottleneck) {
       --instances_[x.last.instance].refs;
       if (x.last.instance != flow.instance) release(x.last.instance);
     }
-    x.last = {flow.instance, bottleneck, flow.a, flow.b, now_};
+    x.last = {flow.instance, bottleneck, flow.a, flow.b, now_, incast};
     begin_calculation(l.instance);
     return;
   }
@@ -187,7 +187,7 @@ void Engine<World>::arrive(const Flow& flow, std::uint32_t bottleneck) {
     if (a->last.instance != flow.instance) release(a->last.instance);
   }
   ++a->count;
-  a->last = {flow.instance, bottleneck, flow.a, flow.b, now_};
+  a->last = {flow.instance, bottleneck, flow.a, flow.b, now_, incast};
 }
 
 template <class World>
@@ -283,11 +283,7 @@ void Engine<World>::finish(std::uint32_t id) {
     previous = sender.record;
     const double flowing = begin + latency_of(sender, world_.latency(x.last.a, x.last.b));
     latency = flowing - begin;
-    const Link& l = links_[x.last.link];
-    if (!l.log.empty()) {
-      epsilon = incast_until(l, x.received) - incast_until(l, flowing);
-      epsilon = std::clamp(epsilon, 0.0, x.received - flowing);
-    }
+    epsilon = std::clamp(x.last.incast, 0.0, x.received - flowing);
     path.alpha += latency;
     path.epsilon += epsilon;
     path.beta += x.received - flowing - epsilon;

@@ -55,7 +55,7 @@ class EventQueue {
       std::pop_heap(heap_.begin(), heap_.end(), Later{});
       heap_.pop_back();
       std::vector<Event>& bucket = buckets_[entry.bucket];
-      if (out.empty()) {
+      if (out.empty() && bucket.size() > 64) {
         out.swap(bucket);
       } else {
         out.insert(out.end(), bucket.begin(), bucket.end());

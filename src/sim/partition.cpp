@@ -147,7 +147,7 @@ class Refinement {
           hash = 0;
           touched_.push_back(i);
         }
-        hash += mix(what);
+        hash += mix(combine(what, whole[static_cast<std::size_t>(peer)]));
       }
     };
     const auto nth = static_cast<std::uint32_t>(r);
