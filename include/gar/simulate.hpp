@@ -5,10 +5,12 @@
 // the distinct senders whose bytes are flowing over it at that moment. A rank starts a step when it has finished the
 // step before (all its messages received and reduced); messages of one step from one rank to another are one flow.
 //
+// What a rank sends to another keeps its order, as on one connection: the bytes of a message flow when its latency has
+// passed and the message of the chunk's step before between the same two ranks has arrived.
+//
 // With several chunks a rank starts a step of a chunk when it has finished the chunk's step before and has started the
-// same step of the chunk before. What one step sends from one rank to another keeps its order: the bytes of a chunk
-// flow when its latency has passed and those of the chunk before (same step, same two ranks) have all arrived.
-// Reductions that a server does at the same time share it equally. See docs/simulator.md.
+// same step of the chunk before; the bytes also wait until those of the chunk before (same step, same two ranks) have
+// arrived. Reductions that a server does at the same time share it equally. See docs/simulator.md.
 #pragma once
 
 #include <cstdint>

@@ -21,6 +21,7 @@ bool is_same_part(double a, double b) { return std::abs(a - b) <= 1e-11 * b; }
 
 ClassWorld::ClassWorld(const Network& network, const PlanIndex& index, const Partition& partition)
     : network_(network), partition_(partition), num_steps_(index.num_steps()) {
+  last_.assign(static_cast<std::size_t>(network.num_ranks()), kNone);
   for (std::uint32_t c = 0; c < num_ranks(); ++c) {
     servers_.push_back(network.server(partition.first_rank[c]));
     Programs programs(index.plan());
@@ -36,8 +37,9 @@ ClassWorld::ClassWorld(const Network& network, const PlanIndex& index, const Par
     for (; k < memberships_.size() && memberships_[k].first == a; ++k) pattern_of_.push_back(memberships_[k].second);
   }
   flows_.push_back(
-      {0, static_cast<std::uint32_t>(path_.size()), static_cast<std::uint32_t>(pattern_of_.size()), 0, 0, 0});
+      {0, static_cast<std::uint32_t>(path_.size()), static_cast<std::uint32_t>(pattern_of_.size()), 0, 0, 0, kNone});
   memberships_ = {};
+  last_ = {};
   align_steps();
   count_receives();
 }
@@ -54,7 +56,7 @@ void ClassWorld::add_class(std::uint32_t c, const Programs& programs) {
     const std::uint32_t begin = s.sends + (is_mirror ? s.num_send_runs : 0);
     const std::uint32_t count = is_mirror ? s.num_recv_runs : s.num_send_runs;
     out.sends = static_cast<std::uint32_t>(flows_.size());
-    if (count > 0) add_flows(c, &programs.run(begin), count, reached);
+    if (count > 0) add_flows(c, &programs.run(begin), count, first_flow, reached);
     out.num_sends = static_cast<std::uint32_t>(flows_.size()) - out.sends;
     out.num_recv_runs = is_mirror ? s.num_sends : s.num_recvs;  // messages to be received, until they are counted
     out.num_send_runs = out.num_recvs = 0;
@@ -72,7 +74,7 @@ void ClassWorld::add_class(std::uint32_t c, const Programs& programs) {
   add_patterns(c, first_flow, reached);
 }
 
-void ClassWorld::add_flows(std::uint32_t c, const PeerRun* runs, std::uint32_t num_runs,
+void ClassWorld::add_flows(std::uint32_t c, const PeerRun* runs, std::uint32_t num_runs, std::uint32_t first_of_class,
                            std::vector<Reached>& reached) {
   const std::int32_t rank = partition_.first_rank[c];
   const auto members = static_cast<double>(partition_.rank_count[c]);
@@ -85,14 +87,17 @@ void ClassWorld::add_flows(std::uint32_t c, const PeerRun* runs, std::uint32_t n
       const std::uint32_t to = partition_.rank_class[static_cast<std::size_t>(peer)];
       const std::int32_t top = network_.meeting(rank, peer);
       const std::int32_t depth = network_.depth(top);
+      const std::uint32_t known = last_[static_cast<std::size_t>(peer)];
+      const std::uint32_t before = known != kNone && known >= first_of_class ? known : kNone;
       const auto fits = [&](const Draft& d) {
-        return d.to == to && d.top == depth && is_same_part(d.part, runs[k].part);
+        return d.to == to && d.top == depth && d.before == before && is_same_part(d.part, runs[k].part);
       };
       if (last >= drafts.size() || !fits(drafts[last])) {
         last = static_cast<std::size_t>(std::find_if(drafts.begin(), drafts.end(), fits) - drafts.begin());
-        if (last == drafts.size()) drafts.push_back({to, depth, peer, runs[k].part, 0});
+        if (last == drafts.size()) drafts.push_back({to, depth, peer, runs[k].part, before, 0});
       }
       drafts[last].per_member += 1;
+      last_[static_cast<std::size_t>(peer)] = first + static_cast<std::uint32_t>(last);
       for (std::int32_t j = network_.leaf(peer); j != top; j = network_.place(j).parent) {
         reached.push_back({j, first + static_cast<std::uint32_t>(last)});
       }
@@ -105,6 +110,7 @@ void ClassWorld::add_flows(std::uint32_t c, const PeerRun* runs, std::uint32_t n
     flow.part = d.part;
     flow.latency = network_.latency(rank, d.peer, network_.meeting(rank, d.peer));
     flow.count = members * d.per_member;
+    flow.before = d.before;
     network_.for_path(rank, d.peer, [&](std::int32_t i, bool is_down) {
       const std::uint32_t node = partition_.node_class[static_cast<std::size_t>(i)];
       path_.push_back({node * 2 + (is_down ? 1 : 0), flow.count / static_cast<double>(partition_.node_count[node])});

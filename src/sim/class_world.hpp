@@ -51,6 +51,22 @@ class ClassWorld {
     const std::uint32_t a = s.sends + nth;
     return {a, flows_[a].to, flows_[a].part};
   }
+  /// Which flow of an earlier step goes to the same ranks as flow a; all of a step's flows have gone there at most
+  /// once.
+  [[nodiscard]] std::uint32_t find_send(std::uint32_t, const SimStep& s, bool, std::uint32_t a, std::uint32_t) const {
+    for (std::uint32_t k = a; k != kNone; k = flows_[k].before) {
+      if (k >= s.sends && k < s.sends + s.num_sends) return k - s.sends;
+    }
+    return kNone;
+  }
+  template <class F>
+  void for_followers(std::uint32_t, const SimStep& s, bool, std::uint32_t a, std::uint32_t, F f) const {
+    for (std::uint32_t k = s.sends; k < s.sends + s.num_sends; ++k) {
+      std::uint32_t b = k;
+      while (b != kNone && b != a) b = flows_[b].before;
+      if (b == a) f(k - s.sends);
+    }
+  }
   [[nodiscard]] double latency(std::uint32_t a, std::uint32_t) const { return flows_[a].latency; }
   template <class F>
   void for_path(std::uint32_t a, std::uint32_t, F f) const {
@@ -59,9 +75,6 @@ class ClassWorld {
   [[nodiscard]] std::size_t path_stride() const { return 0; }
   [[nodiscard]] double flow_count(std::uint32_t a, std::uint32_t) const { return flows_[a].count; }
 
-  template <class ForEach>
-  void begin_senders(std::uint32_t, bool, ForEach) {}
-  void end_senders(std::uint32_t, bool) {}
   template <class F>
   void add_senders(std::uint32_t, std::uint32_t a, std::uint32_t, F f) {
     for (std::uint32_t k = flows_[a].patterns; k < flows_[a + 1].patterns; ++k) {
@@ -69,8 +82,8 @@ class ClassWorld {
       if (p.active++ == 0) f(p.link, p.senders);
     }
   }
-  template <class F, class Search>
-  void remove_senders(std::uint32_t, std::uint32_t a, std::uint32_t, F f, Search) {
+  template <class F>
+  void remove_senders(std::uint32_t, std::uint32_t a, std::uint32_t, F f) {
     for (std::uint32_t k = flows_[a].patterns; k < flows_[a + 1].patterns; ++k) {
       Pattern& p = patterns_[pattern_of_[k]];
       if (--p.active == 0) f(p.link, p.senders);
@@ -78,6 +91,7 @@ class ClassWorld {
   }
 
  private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Crossing {
     std::uint32_t link = 0;
     double flows = 0;  // on each link of the class
@@ -90,7 +104,8 @@ class ClassWorld {
     std::uint32_t patterns = 0;
     double part = 0;
     double latency = 0;
-    double count = 0;  // of all members
+    double count = 0;              // of all members
+    std::uint32_t before = kNone;  // the last earlier flow to the same ranks
   };
   // Senders of one class on a link of one class that send the same flows over it: they are there as long as one of
   // these flows is.
@@ -104,6 +119,7 @@ class ClassWorld {
     std::int32_t top = 0;   // depth of the instance where it turns
     std::int32_t peer = 0;  // an example
     double part = 0;
+    std::uint32_t before = kNone;
     double per_member = 0;
   };
   struct Reached {
@@ -112,7 +128,8 @@ class ClassWorld {
   };
 
   void add_class(std::uint32_t c, const Programs& programs);
-  void add_flows(std::uint32_t c, const PeerRun* runs, std::uint32_t num_runs, std::vector<Reached>& reached);
+  void add_flows(std::uint32_t c, const PeerRun* runs, std::uint32_t num_runs, std::uint32_t first_of_class,
+                 std::vector<Reached>& reached);
   void add_patterns(std::uint32_t c, std::uint32_t first_flow, std::vector<Reached>& reached);
   void align_steps();
   void count_receives();
@@ -124,6 +141,7 @@ class ClassWorld {
   std::vector<std::uint64_t> first_{0};
   std::vector<std::int64_t> length_;
   std::vector<Flow> flows_;
+  std::vector<std::uint32_t> last_;  // rank: the last flow to it; of another class when before its first
   std::vector<Crossing> path_;
   std::vector<Pattern> patterns_;
   std::vector<std::uint32_t> pattern_of_;

@@ -53,7 +53,8 @@ class Engine {
   static constexpr std::uint32_t kNew = kNone - 2;     // a flow that has no rate yet
   static constexpr std::uint32_t kDead = kNone - 3;
   static constexpr double kNever = std::numeric_limits<double>::infinity();
-  static constexpr double kFraction = 1e-6;   // less than this of a flow or sender is rounding
+  static constexpr std::size_t kMuch = std::size_t{1} << 20U;  // memory for lists longer than this is given back
+  static constexpr double kFraction = 1e-6;                    // less than this of a flow or sender is rounding
   static constexpr double kTieTime = 1e-12;   // events closer than this share of the time happen together
   static constexpr double kDoneTime = 4e-12;  // a flow that would end within this share of the time has ended
   static constexpr double kSameLoad = 1e-12;  // loads closer than this share of the capacity are the same
@@ -121,7 +122,7 @@ class Engine {
     std::int64_t number = 0;
     std::uint64_t step = 0;
     bool is_mirror = false, is_done = false;
-    std::uint32_t flows_left = 0, flowing = 0, refs = 0;
+    std::uint32_t flows_left = 0, refs = 0;
     std::uint32_t expected = 0, arrived = 0;
     double start = 0, received = 0, delay = 1;
     Terms path;  // at its start
@@ -129,7 +130,7 @@ class Engine {
     Last last;
     double calculation = 0, gamma_share = 0;  // what is left of it
     std::uint32_t next = kNone;               // on the same server
-    // With several chunks: the same step of the chunk before and behind, while they have flows, and each flow's state.
+    // The same step of the chunk before and behind, while they have flows, and each flow's state.
     std::uint32_t before = kNone, behind = kNone;
     std::vector<SendState> sends;
   };
@@ -173,9 +174,11 @@ class Engine {
   };
 
   // dependencies
-  Lane& lane(std::uint32_t rank, std::uint32_t chunk) {
-    return lanes_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(job_.num_chunks) + chunk];
+  [[nodiscard]] std::size_t lane_index(std::uint32_t rank, std::uint32_t chunk) const {
+    return static_cast<std::size_t>(rank) * static_cast<std::size_t>(job_.num_chunks) + chunk;
   }
+  Lane& lane(std::uint32_t rank, std::uint32_t chunk) { return lanes_[lane_index(rank, chunk)]; }
+  std::vector<std::uint32_t>& sending(const Instance& x) { return sending_[lane_index(x.rank, x.chunk)]; }
   [[nodiscard]] std::int64_t number_of(const Lane& l) const {
     const SimStep& s = world_.step(l.step);
     return l.is_mirror ? job_.num_steps - 1 - (s.number + s.repeat - 1 - l.repetition) : s.number + l.repetition;
@@ -198,7 +201,9 @@ class Engine {
   [[gnu::flatten]] void activate(std::uint32_t id, double latency);
   void add_flow(std::uint32_t a, std::uint32_t b, double floats, std::uint32_t instance, std::uint32_t nth);
   void add_waiting(std::uint32_t id, std::uint32_t nth);
-  void end_flow(std::uint32_t f, std::uint32_t bottleneck);
+  void end_flow(std::uint32_t f);
+  bool is_held(const Instance& x, std::uint32_t nth, std::uint32_t a, std::uint32_t b);
+  void free_followers(std::uint32_t id, const Flow& flow);
   void touch(Link& l);
   void count_stage(Link& l, std::uint32_t stage, double n);
   void mark(std::uint32_t l);
@@ -242,7 +247,7 @@ class Engine {
   std::vector<Link> links_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_flows_;
-  std::vector<float> incast_;         // by flow: seconds that incast at its bottlenecks has cost it
+  std::vector<double> incast_;        // by flow: seconds that incast at its bottlenecks has cost it
   std::size_t stride_ = 0;            // links of the longest path, where it pays to keep paths
   std::vector<std::uint32_t> paths_;  // by flow
   std::vector<Instance> instances_;
@@ -254,14 +259,11 @@ class Engine {
   std::vector<Record> records_;
   bool keeps_records_ = false;
 
-  bool has_queues_ = false;  // several chunks: flows of one step from one rank to another follow each other
-  std::vector<std::vector<std::uint32_t>> sending_;  // of each rank, the steps with flows
-  std::vector<std::uint32_t> nth_;                   // flow: which one of its step
-  std::vector<double> flowing_;                      // flow: since when
+  std::vector<std::vector<std::uint32_t>> sending_;  // of each lane, the steps with flows, earliest first
+  std::vector<double> flowing_;                      // flow: since when, for the observer
   std::vector<std::pair<std::uint32_t, std::uint32_t>> following_;
 
   std::vector<std::uint32_t> dirty_, region_, border_, old_, region_flows_, done_, added_, slack_, new_flows_;
-  std::vector<std::uint32_t> done_bottleneck_;
   std::vector<std::pair<double, std::uint32_t>> heap_;
 
   std::uint32_t running_ = 0;  // barrier: steps that are not finished
@@ -308,8 +310,7 @@ Engine<World>::Engine(World& world, const Job& job)
     for (std::int64_t c = 0; c < job.num_chunks; ++c) lane(r, static_cast<std::uint32_t>(c)).step = world.first(r);
   }
   stride_ = world.path_stride();
-  has_queues_ = job.num_chunks > 1 && !job.options.barrier;
-  if (has_queues_) sending_.resize(ranks);
+  sending_.resize(lanes_.size());
   inbox_.resize(ranks);
   processors_.resize(ranks);
   double steps = 0;

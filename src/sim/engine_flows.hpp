@@ -45,20 +45,27 @@ void Engine<World>::mark(std::uint32_t l) {
   dirty_.push_back(l);
 }
 
+// Does a flow of an earlier step or chunk between the same two ranks come first?
+template <class World>
+bool Engine<World>::is_held(const Instance& x, std::uint32_t nth, std::uint32_t a, std::uint32_t b) {
+  if (x.before != kNone && instances_[x.before].sends[nth] != SendState::kDone) return true;
+  for (const std::uint32_t other : sending(x)) {
+    const Instance& y = instances_[other];
+    if (y.number >= x.number) break;
+    const std::uint32_t k = world_.find_send(y.rank, world_.step(y.step), y.is_mirror, a, b);
+    if (k != kNone && y.sends[k] != SendState::kDone) return true;
+  }
+  return false;
+}
+
 template <class World>
 void Engine<World>::activate(std::uint32_t id, double latency) {
   const SimStep& s = world_.step(instances_[id].step);
-  const std::uint32_t rank = instances_[id].rank;
-  world_.begin_senders(rank, instances_[id].flowing == 0, [&](std::uint32_t uplink, auto f) {
-    for (const std::uint32_t other : links_[uplink].flows) {
-      if (flows_[other].bottleneck != kDead) f(flows_[other].b);
-    }
-  });
-  world_.for_sends(rank, s, instances_[id].is_mirror,
+  const bool is_first = instances_[id].before == kNone && sending(instances_[id]).front() == id;
+  world_.for_sends(instances_[id].rank, s, instances_[id].is_mirror,
                    [&, nth = std::uint32_t{0}](std::uint32_t a, std::uint32_t b, double part, double l) mutable {
                      if (l == latency) {
-                       const std::uint32_t before = instances_[id].before;
-                       if (before != kNone && instances_[before].sends[nth] != SendState::kDone) {
+                       if (!is_first && is_held(instances_[id], nth, a, b)) {
                          instances_[id].sends[nth] = SendState::kWaiting;
                        } else {
                          add_flow(a, b, part * job_.chunk_floats, id, nth);
@@ -68,13 +75,38 @@ void Engine<World>::activate(std::uint32_t id, double latency) {
                    });
 }
 
-// The chunk before has left the connection: the nth flow of this one follows.
 template <class World>
 void Engine<World>::add_waiting(std::uint32_t id, std::uint32_t nth) {
   const Instance& x = instances_[id];
-  world_.begin_senders(x.rank, x.flowing == 0, [](std::uint32_t, auto) {});
+  if (x.sends[nth] != SendState::kWaiting) return;
   const auto [a, b, part] = world_.nth_send(x.rank, world_.step(x.step), x.is_mirror, nth);
   add_flow(a, b, part * job_.chunk_floats, id, nth);
+}
+
+// Those that waited for a flow between the same two ranks follow it, unless they wait for another one, too.
+template <class World>
+void Engine<World>::free_followers(std::uint32_t id, const Flow& flow) {
+  Instance& x = instances_[id];
+  x.sends[world_.find_send(x.rank, world_.step(x.step), x.is_mirror, flow.a, flow.b)] = SendState::kDone;
+  const auto look_at = [&](std::uint32_t other) {
+    const Instance& y = instances_[other];
+    world_.for_followers(y.rank, world_.step(y.step), y.is_mirror, flow.a, flow.b, [&](std::uint32_t k) {
+      if (y.sends[k] != SendState::kWaiting) return;
+      const auto [a, b, part] = world_.nth_send(y.rank, world_.step(y.step), y.is_mirror, k);
+      if (!is_held(y, k, a, b)) following_.emplace_back(other, k);
+    });
+  };
+  if (x.behind != kNone) look_at(x.behind);
+  std::vector<std::uint32_t>& others = sending(x);
+  if (others.back() != id) {
+    for (const std::uint32_t other : others) {
+      if (instances_[other].number > x.number) look_at(other);
+    }
+  }
+  if (x.flows_left == 0) {
+    if (x.behind != kNone) instances_[x.behind].before = kNone;
+    std::erase(others, id);
+  }
 }
 
 template <class World>
@@ -92,14 +124,9 @@ void Engine<World>::add_flow(std::uint32_t a, std::uint32_t b, double floats, st
   flows_[f] = {a, b, kNew, instance, floats};
   incast_[f] = 0;
   Instance& x = instances_[instance];
-  ++x.flowing;
-  if (has_queues_) {
-    x.sends[nth] = SendState::kFlowing;
-    if (nth_.size() < flows_.size()) {
-      nth_.resize(flows_.size());
-      flowing_.resize(flows_.size());
-    }
-    nth_[f] = nth;
+  x.sends[nth] = SendState::kFlowing;
+  if (job_.options.observer != nullptr) {
+    if (flowing_.size() < flows_.size()) flowing_.resize(flows_.size());
     flowing_[f] = now_;
   }
   const std::uint32_t stage = x.stage;
@@ -126,11 +153,12 @@ void Engine<World>::add_flow(std::uint32_t a, std::uint32_t b, double floats, st
 
 // The flow has been taken out of its region already.
 template <class World>
-void Engine<World>::end_flow(std::uint32_t f, std::uint32_t bottleneck) {
+void Engine<World>::end_flow(std::uint32_t f) {
   const Flow flow = flows_[f];
+  const std::uint32_t bottleneck = flow.bottleneck;
   flows_[f].bottleneck = kDead;
   Instance& x = instances_[flow.instance];
-  const double rate = links_[bottleneck].level;
+  const double rate = flow.left > -2 ? links_[bottleneck].level : 0;
   for_path(f, [&](std::uint32_t id, double n) {
     Link& l = links_[id];
     touch(l);
@@ -140,22 +168,11 @@ void Engine<World>::end_flow(std::uint32_t f, std::uint32_t bottleneck) {
     if (l.n < kFraction) l.n = 0;
     mark(id);
   });
-  const auto is_alive = [&](std::uint32_t other) { return flows_[other].bottleneck != kDead; };
-  world_.remove_senders(
-      x.rank, flow.a, flow.b,
-      [&](std::uint32_t id, double w) {
-        Link& l = links_[id];
-        l.w -= w;
-        if (l.w < kFraction) l.w = 0;
-      },
-      [&](std::uint32_t uplink, auto found) {  // is there another flow like this on the sender's link?
-        for (const std::uint32_t other : links_[uplink].flows) {
-          if (other != f && is_alive(other) && found(flows_[other].b)) return true;
-        }
-        return false;
-      });
-  --x.flowing;
-  world_.end_senders(x.rank, x.flowing == 0);
+  world_.remove_senders(x.rank, flow.a, flow.b, [&](std::uint32_t id, double w) {
+    Link& l = links_[id];
+    l.w -= w;
+    if (l.w < kFraction) l.w = 0;
+  });
   const double count = world_.flow_count(flow.a, flow.b);
   out_.flows_done += count;
   if (job_.options.observer != nullptr) {
@@ -165,23 +182,13 @@ void Engine<World>::end_flow(std::uint32_t f, std::uint32_t bottleneck) {
                        if (a == flow.a && b == flow.b) floats = part * job_.chunk_floats;
                      });
     job_.options.observer->on_flow(world_.rank_id(x.rank), world_.rank_id(flow.b), x.chunk, x.number, x.start,
-                                   has_queues_ ? flowing_[f] : x.start + latency_of(x, world_.latency(flow.a, flow.b)),
-                                   now_, floats, static_cast<std::int64_t>(count));
+                                   flowing_[f], now_, floats, static_cast<std::int64_t>(count));
   }
   ++x.refs;  // it stays while its message is being received
-  arrive(flow, bottleneck, static_cast<double>(incast_[f]));
+  arrive(flow, bottleneck, incast_[f]);
   --x.refs;
   --x.flows_left;
-  if (has_queues_) {
-    x.sends[nth_[f]] = SendState::kDone;
-    if (x.behind != kNone && instances_[x.behind].sends[nth_[f]] == SendState::kWaiting) {
-      following_.emplace_back(x.behind, nth_[f]);
-    }
-    if (x.flows_left == 0) {
-      if (x.behind != kNone) instances_[x.behind].before = kNone;
-      std::erase(sending_[x.rank], flow.instance);
-    }
-  }
+  free_followers(flow.instance, flow);
   release(flow.instance);
 }
 

@@ -13,7 +13,7 @@ void Engine<World>::collect(std::uint32_t id, bool may_end) {
   region_.push_back(id);
   for (const std::uint32_t f : l.flows) {
     Flow& flow = flows_[f];
-    if (flow.bottleneck >= kDead && flow.bottleneck != kNew) continue;
+    if ((flow.bottleneck >= kDead && flow.bottleneck != kNew) || flow.left < 0) continue;
     double rate = 0;
     const std::uint32_t bottleneck = flow.bottleneck;
     if (bottleneck != kNew) {
@@ -22,14 +22,15 @@ void Engine<World>::collect(std::uint32_t id, bool may_end) {
       rate = b.level;
       flow.left -= rate * (now_ - b.since);
       touch(b);
-      if (b.incast > b.incast_since) incast_[f] += static_cast<float>(b.incast - b.incast_since);
+      if (b.incast > b.incast_since) incast_[f] += b.incast - b.incast_since;
     }
-    flow.bottleneck = kRegion;
     if (may_end && flow.left <= rate * now_ * kDoneTime) {
+      flow.bottleneck = bottleneck == kNew ? id : bottleneck;
+      flow.left = bottleneck == kNew ? -2 : -1;  // done, without or with a rate
       done_.push_back(f);
-      done_bottleneck_.push_back(bottleneck == kNew ? id : bottleneck);
       continue;
     }
+    flow.bottleneck = kRegion;
     if (flow.left < 0) flow.left = 0;  // it ends in a moment
     region_flows_.push_back(f);
     if (rate == 0) continue;
@@ -196,7 +197,6 @@ void Engine<World>::solve() {
   region_flows_.clear();
   old_.clear();
   done_.clear();
-  done_bottleneck_.clear();
   // The links that have changed; flows that are done change more of them.
   slack_.clear();
   std::size_t ended = 0;
@@ -209,7 +209,7 @@ void Engine<World>::solve() {
         collect(id, true);
       }
     } else if (ended < done_.size()) {
-      for (; ended < done_.size(); ++ended) end_flow(done_[ended], done_bottleneck_[ended]);
+      for (; ended < done_.size(); ++ended) end_flow(done_[ended]);
     } else {
       for (const auto& [id, nth] : following_) add_waiting(id, nth);
       following_.clear();
@@ -255,6 +255,7 @@ void Engine<World>::solve() {
     }
   }
   new_flows_.clear();
+  if (new_flows_.capacity() > kMuch) new_flows_.shrink_to_fit();
   if (!done_.empty()) {
     for (const std::vector<std::uint32_t>* ids : {&region_, &slack_}) {
       for (const std::uint32_t id : *ids) {
@@ -272,6 +273,7 @@ void Engine<World>::solve() {
       free_flows_.insert(free_flows_.end(), done_.begin(), done_.end());
     }
     done_.clear();
+    if (done_.capacity() > kMuch) done_.shrink_to_fit();
   }
   border_.clear();
   do {

@@ -43,7 +43,7 @@ std::uint32_t Engine<World>::new_instance() {
   free_instances_.pop_back();
   Instance& x = instances_[id];
   x.is_done = false;
-  x.flowing = x.refs = x.arrived = 0;
+  x.refs = x.arrived = 0;
   x.delay = 1;
   x.last = {};
   x.gamma_share = 0;
@@ -94,15 +94,16 @@ void Engine<World>::start(const Ready& ready) {
     stage.begin = now_;
   }
   ++running_;
-  if (has_queues_ && x.flows_left > 0) {
+  if (x.flows_left > 0) {
     x.sends.assign(x.flows_left, SendState::kUnsent);
-    for (const std::uint32_t other : sending_[x.rank]) {
-      Instance& y = instances_[other];
-      if (y.number != x.number || y.chunk + 1 != x.chunk) continue;
-      x.before = other;
-      y.behind = id;
+    sending(x).push_back(id);
+    if (x.chunk > 0) {
+      for (const std::uint32_t other : sending_[lane_index(x.rank, x.chunk - 1)]) {
+        if (instances_[other].number != x.number) continue;
+        x.before = other;
+        instances_[other].behind = id;
+      }
     }
-    sending_[x.rank].push_back(id);
   }
   if (!job_.options.barrier && x.chunk + 1 < job_.num_chunks) try_start(x.rank, x.chunk + 1, x.path, x.record);
 

@@ -24,7 +24,6 @@ class FlowWorld {
     for (std::size_t r = 0; r < ranks; ++r) programs_.add(index, static_cast<std::int64_t>(r));
     servers_.reserve(ranks);
     for (std::size_t r = 0; r < ranks; ++r) servers_.push_back(network.server(static_cast<std::int32_t>(r)));
-    live_.resize(ranks);
     for (std::int32_t i = 0; i < network.num_instances(); ++i) {
       const Network::Place& p = network.place(i);
       depth_ = std::max(depth_, network.depth(i));
@@ -92,6 +91,29 @@ class FlowWorld {
       nth -= count;
     }
   }
+  /// Which flow of a step goes from a to b: its number, or the largest one for none.
+  [[nodiscard]] std::uint32_t find_send(std::uint32_t, const SimStep& s, bool is_mirror, std::uint32_t,
+                                        std::uint32_t b) const {
+    const std::uint32_t begin = s.sends + (is_mirror ? s.num_send_runs : 0);
+    const std::uint32_t end = begin + (is_mirror ? s.num_recv_runs : s.num_send_runs);
+    std::uint32_t before = 0;
+    for (std::uint32_t k = begin; k < end; ++k) {
+      const PeerRun& run = programs_.run(k);
+      const std::int32_t distance = static_cast<std::int32_t>(b) - run.first;
+      if (distance % run.stride == 0 && distance / run.stride >= 0 && distance / run.stride < run.count) {
+        return before + static_cast<std::uint32_t>(distance / run.stride);
+      }
+      before += static_cast<std::uint32_t>(run.count);
+    }
+    return ~std::uint32_t{0};
+  }
+  /// f(number) for the flows of a later step that follow the one from a to b.
+  template <class F>
+  void for_followers(std::uint32_t rank, const SimStep& s, bool is_mirror, std::uint32_t a, std::uint32_t b,
+                     F f) const {
+    const std::uint32_t k = find_send(rank, s, is_mirror, a, b);
+    if (k != ~std::uint32_t{0}) f(k);
+  }
   [[nodiscard]] double latency(std::uint32_t a, std::uint32_t b) const {
     if (has_one_latency_) return one_latency_;
     const auto x = static_cast<std::int32_t>(a);
@@ -114,20 +136,8 @@ class FlowWorld {
   [[nodiscard]] double flow_count(std::uint32_t, std::uint32_t) const { return 1; }
 
   // Distinct senders. On a server's uplink there is one. On a switch's links a table counts the flows of each sender.
-  // On a server's downlink every flow is a sender of its own, unless one rank has flows of several steps on the way to
-  // another; with several chunks that is common and a table counts them too, otherwise the sender's flows are looked
-  // through.
-  template <class ForEach>
-  void begin_senders(std::uint32_t rank, bool is_first, ForEach for_each) {
-    if (is_first) ++live_[rank];
-    if (counts_pairs_ || live_[rank] < 2) return;
-    if (sent_to_.empty()) sent_to_.resize(live_.size());
-    ++token_;
-    for_each(uplink(rank), [&](std::uint32_t b) { sent_to_[b] = token_; });
-  }
-  void end_senders(std::uint32_t rank, bool is_last) {
-    if (is_last) --live_[rank];
-  }
+  // On a server's downlink every flow is a sender of its own, for flows between the same two ranks follow each other;
+  // with several chunks those of different steps do not, and a table counts them, too.
   template <class F>
   void add_senders(std::uint32_t rank, std::uint32_t a, std::uint32_t b, F f) {
     for_switch_links(a, b, [&](std::uint32_t link, std::uint32_t& count) {
@@ -136,22 +146,17 @@ class FlowWorld {
     if (up_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(depth_)]++ == 0) f(uplink(rank), 1.0);
     if (counts_pairs_) {
       if (pair(a, b)++ == 0) f(downlink(b), 1.0);
-    } else if (live_[rank] < 2 || sent_to_[b] != token_) {
+    } else {
       f(downlink(b), 1.0);
     }
   }
-  template <class F, class Search>
-  void remove_senders(std::uint32_t rank, std::uint32_t a, std::uint32_t b, F f, Search search) {
+  template <class F>
+  void remove_senders(std::uint32_t rank, std::uint32_t a, std::uint32_t b, F f) {
     for_switch_links(a, b, [&](std::uint32_t link, std::uint32_t& count) {
       if (--count == 0) f(link, 1.0);
     });
     if (--up_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(depth_)] == 0) f(uplink(rank), 1.0);
-    if (counts_pairs_) {
-      if (--pair(a, b) == 0) f(downlink(b), 1.0);
-      return;
-    }
-    const bool others = live_[rank] > 1 && search(uplink(rank), [&](std::uint32_t other) { return other == b; });
-    if (!others) f(downlink(b), 1.0);
+    if (!counts_pairs_ || --pair(a, b) == 0) f(downlink(b), 1.0);
   }
 
  private:
@@ -178,7 +183,7 @@ class FlowWorld {
   }
 
   std::uint32_t& pair(std::uint32_t a, std::uint32_t b) {
-    const std::uint64_t key = std::uint64_t{a} * live_.size() + b;
+    const std::uint64_t key = std::uint64_t{a} * servers_.size() + b;
     return pairs_.empty() ? sparse_pairs_[key] : pairs_[key];
   }
 
@@ -188,9 +193,6 @@ class FlowWorld {
   std::vector<std::uint32_t> pairs_;  // flows from a rank to a rank; else
   std::unordered_map<std::uint64_t, std::uint32_t> sparse_pairs_;
   std::vector<ServerParams> servers_;
-  std::vector<std::uint32_t> live_;  // steps of a rank with flows under way
-  std::vector<std::uint32_t> sent_to_;
-  std::uint32_t token_ = 0;
   std::int32_t depth_ = 1;
   bool has_one_latency_ = false;
   double one_latency_ = 0;
