@@ -95,7 +95,7 @@ struct SimulationOptions {
   std::vector<LinkCondition> links;
   double jitter = 0;       ///< mean of a random extra share of every step's latency and of every calculation
   std::uint64_t seed = 1;  ///< of the jitter: the same seed gives the same delays, whatever the plan or engine
-  bool keep_path = true;   ///< record the critical path (72 bytes for every step of a rank, up to kMaxPathRecords)
+  bool keep_path = true;   ///< record the critical path (80 bytes for every step of a rank, up to kMaxPathRecords)
   SimulationObserver* observer = nullptr;
   /// Called now and then; returning false ends the simulation, and the result is marked as partial.
   std::function<bool(const SimulationProgress&)> progress;

@@ -163,7 +163,7 @@ class Engine {
     std::int64_t number = 0;
     double begin = 0, received = 0, end = 0, latency = 0, epsilon = 0;
     std::uint32_t link = kNone;
-    float gamma_share = 0;
+    double gamma_share = 0;
   };
 
   struct Ready {
@@ -302,7 +302,7 @@ Engine<World>::Engine(World& world, const Job& job)
     : world_(world), job_(job), stages_(job.stages.stages()), stage_started_(stages_.size(), 0) {
   const std::uint32_t ranks = world.num_ranks();
   const double lanes = static_cast<double>(ranks) * static_cast<double>(job.num_chunks);
-  if (lanes > 5e8) throw InvalidArgument("too many ranks and chunks to simulate; take fewer chunks");
+  if (lanes > 1e8) throw InvalidArgument("too many ranks and chunks to simulate; take fewer chunks");
   links_.resize(world.num_links());
   for (std::uint32_t l = 0; l < links_.size(); ++l) links_[l].state = world.link(l);
   lanes_.resize(static_cast<std::size_t>(lanes));
@@ -325,7 +325,9 @@ Engine<World>::Engine(World& world, const Job& job)
   out_.rank_classes = ranks;
   if (SimulationObserver* o = job.options.observer) {
     for (std::uint32_t r = 0; r < ranks; ++r) o->on_rank(world.rank_id(r), world.rank_count(r));
-    for (std::uint32_t l = 0; l < links_.size(); ++l) o->on_link(world.link_id(l), world.link_count(l));
+    for (std::uint32_t l = 0; l < links_.size(); ++l) {
+      if (world.link_id(l).node.depth > 0) o->on_link(world.link_id(l), world.link_count(l));
+    }
   }
 }
 

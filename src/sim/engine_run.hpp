@@ -194,8 +194,9 @@ Simulation Engine<World>::result() {
     }
     out_.links.push_back(use);
   }
-  std::stable_sort(out_.links.begin(), out_.links.end(),
-                   [](const LinkUse& a, const LinkUse& b) { return a.busy_seconds > b.busy_seconds; });
+  std::stable_sort(out_.links.begin(), out_.links.end(), [](const LinkUse& a, const LinkUse& b) {
+    return a.busy_seconds != b.busy_seconds ? a.busy_seconds > b.busy_seconds : a.incast_seconds > b.incast_seconds;
+  });
   for (std::size_t i = 0; i < calculation_.size(); ++i) {
     StageUse& stage = stages_[i % stages_.size()];
     stage.calculation_seconds = std::max(stage.calculation_seconds, calculation_[i]);
@@ -215,8 +216,8 @@ Simulation Engine<World>::result() {
     hop.end = r.end;
     const double transfer = r.link == kNone ? 0 : r.received - r.begin - r.latency;
     const double calculation = r.end - r.received;
-    hop.terms = {r.latency, transfer - r.epsilon, calculation * r.gamma_share,
-                 calculation * (1 - static_cast<double>(r.gamma_share)), r.epsilon};
+    hop.terms = {r.latency, transfer - r.epsilon, calculation * r.gamma_share, calculation * (1 - r.gamma_share),
+                 r.epsilon};
     hop.is_message = r.link != kNone;
     if (hop.is_message) hop.link = world_.link_id(r.link);
     out_.path.push_back(hop);

@@ -296,7 +296,7 @@ void Engine<World>::finish(std::uint32_t id) {
   if (keeps_records_) {
     record = static_cast<std::uint32_t>(records_.size());
     records_.push_back({previous, from, x.rank, x.chunk, x.number, begin, x.received, now_, latency, epsilon,
-                        waited ? x.last.link : kNone, static_cast<float>(x.gamma_share)});
+                        waited ? x.last.link : kNone, x.gamma_share});
   }
   if (now_ >= last_time_) {
     last_time_ = now_;

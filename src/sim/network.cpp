@@ -61,12 +61,17 @@ Network::Network(const Topology& topology, const SimulationOptions& options)
       if (!(is_down ? c.down : c.up)) continue;
       Condition& condition = conditions_[2 * std::int64_t{instance} + (is_down ? 1 : 0)];
       condition.scale *= c.capacity;
-      condition.background = 1 - (1 - condition.background) * (1 - c.background);
+      condition.background += c.background;
+      if (!(condition.background < 1)) {
+        throw InvalidArgument(fmt::format("link of {}: background loads of {} in all are not accepted; below 1 is",
+                                          name, condition.background));
+      }
     }
     marked_instances_.push_back(instance);
   }
-  if (!(options.jitter >= 0) || !std::isfinite(options.jitter)) {
-    throw InvalidArgument(fmt::format("jitter {} is not accepted; 0 and more is", options.jitter));
+  constexpr double kMostJitter = 1e6;
+  if (!(options.jitter >= 0) || !(options.jitter <= kMostJitter)) {
+    throw InvalidArgument(fmt::format("jitter {} is not accepted; 0 to {} is", options.jitter, kMostJitter));
   }
 }
 

@@ -189,7 +189,7 @@ class Finder {
  public:
   Finder(const PlanIndex& index, const Network& network) : index_(index), network_(network) {}
 
-  std::optional<Partition> run(bool thorough, std::int64_t most) {
+  std::optional<Partition> run(std::int64_t most) {
     const auto n = static_cast<std::int64_t>(network_.num_ranks());
     find_digits();
     const bool is_reversed = index_.plan().collective == Collective::kAllGather;
@@ -199,7 +199,6 @@ class Finder {
       base_ = index_.plan().root;
       m_ = n;
     }
-    if (m_ == n && !thorough) return std::nullopt;
     std::int64_t cells = 1;
     for (const Cells& c : cells_) {
       if (cells > most / c.num_cells) return std::nullopt;
@@ -388,9 +387,8 @@ class Finder {
 
 }  // namespace
 
-std::optional<Partition> find_partition(const PlanIndex& index, const Network& network, bool thorough,
-                                        std::int64_t most) {
-  return Finder(index, network).run(thorough, most);
+std::optional<Partition> find_partition(const PlanIndex& index, const Network& network, std::int64_t most) {
+  return Finder(index, network).run(most);
 }
 
 }  // namespace gar::sim

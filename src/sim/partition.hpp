@@ -25,10 +25,8 @@ struct Partition {
 };
 
 /// Finds classes from the structure of plan and network alone where both are regular (digit stages over equal subtrees;
-/// ranks that a what-if singles out cost a few more classes), and below that by colour refinement over the messages.
-/// With `thorough` a plan without such structure is refined as a whole, otherwise nothing is returned for it; nothing
-/// either when there would be more than `most` classes.
-std::optional<Partition> find_partition(const PlanIndex& index, const Network& network, bool thorough,
-                                        std::int64_t most);
+/// ranks that a what-if singles out cost a few more classes), and elsewhere by colour refinement over the messages.
+/// Nothing when there would be more than `most` classes.
+std::optional<Partition> find_partition(const PlanIndex& index, const Network& network, std::int64_t most);
 
 }  // namespace gar::sim

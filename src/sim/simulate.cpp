@@ -27,14 +27,12 @@ void check(const Plan& plan, const Topology& topology, double size_floats) {
   }
 }
 
-// Classes where they save work. Refining a plan as a whole costs about as much as simulating it once, so that it pays
-// when there are several chunks.
+// Classes where they save work: finding them costs some passes over the messages at most.
 std::optional<sim::Partition> find_classes(const PlanIndex& index, const sim::Network& network,
                                            const SimulationOptions& options) {
   if (options.engine == SimulationEngine::kFlows || options.jitter > 0) return std::nullopt;
   const std::int64_t ranks = network.num_ranks();
-  if (options.engine == SimulationEngine::kClasses) return sim::find_partition(index, network, true, ranks);
-  return sim::find_partition(index, network, index.plan().num_chunks >= 4, ranks / 2);
+  return sim::find_partition(index, network, options.engine == SimulationEngine::kClasses ? ranks : ranks / 2);
 }
 
 }  // namespace

@@ -132,6 +132,27 @@ TEST(Oracle, CalculationsOfSeveralChunksShareTheServer) {
   EXPECT_DOUBLE_EQ((done[{1, 1}]), 29);
 }
 
+// Steps of one chunk that follow each other at once do not flow at once.
+TEST(Oracle, FlowsBetweenTwoRanksKeepTheirOrder) {
+  int num_waits = 0;
+  for (std::uint64_t seed = 0; seed < kNumCases / 4; ++seed) {
+    const SimulationCase c = draw(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + c.words());
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<NaiveFlow>> flows;  // from, to, chunk
+    for (const NaiveFlow& f : simulate_naively(c.plan, c.topology, c.size, c.options).flows) {
+      flows[{f.from, f.to, f.chunk}].push_back(f);
+    }
+    for (auto& [connection, list] : flows) {
+      std::sort(list.begin(), list.end(), [](const NaiveFlow& a, const NaiveFlow& b) { return a.number < b.number; });
+      for (std::size_t i = 1; i < list.size(); ++i) {
+        ASSERT_GE(list[i].flowing, list[i - 1].end);
+        num_waits += list[i].flowing == list[i - 1].end;
+      }
+    }
+  }
+  EXPECT_GT(num_waits, kNumCases / 4);
+}
+
 // --- the engines against it
 // --------------------------------------------------------------------------------------------
 

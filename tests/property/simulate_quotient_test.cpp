@@ -41,7 +41,8 @@ class Drawing {
   explicit Drawing(std::uint64_t seed) : random_(seed) {}
 
   SimulationCase draw() {
-    Topology topology = chance(random_, 0.5) ? equal_children() : kinds_of_racks();
+    const auto form = random_() % 3;
+    Topology topology = form == 0 ? equal_children() : form == 1 ? kinds_of_racks() : one_difference();
     const double size = std::floor(log_uniform(random_, 1e5, 1e9));
     Plan plan = draw_plan(topology, size);
     if (chance(random_, 0.4)) plan.num_chunks = uniform(random_, 2, 4);
@@ -104,6 +105,62 @@ class Drawing {
     return Topology("kinds", nodes, static_cast<NodeId>(nodes.size() - 1));
   }
 
+  // Racks of equal servers, or servers on one switch, some of which differ in a single parameter.
+  Topology one_difference() {
+    PaperParams p = params();
+    for (LinkParams* link : {&p.server_link, &p.inner_link}) {
+      link->incast_threshold = static_cast<double>(uniform(random_, 1, 3));
+    }
+    const Node server{"server", p.alpha, p.server_link, p.server, {}};
+    const Node rack{"rack", p.alpha, p.inner_link, {}, {}};
+    const bool has_racks = chance(random_, 0.7);
+    const bool differs_in_rack = has_racks && chance(random_, 0.4);
+    Node other = differs_in_rack ? rack : server;
+    double* const values[] = {&other.alpha,          &other.uplink.beta,
+                              &other.uplink.epsilon, &other.uplink.incast_threshold,
+                              &other.server.gamma,   &other.server.delta};
+    const auto parameter = static_cast<std::size_t>(random_() % (differs_in_rack ? 4 : 6));
+    if (parameter == 3) {
+      *values[parameter] += chance(random_, 0.5) ? 1 : -1;
+    } else {
+      *values[parameter] *= chance(random_, 0.2) ? 0 : log_uniform(random_, 0.2, 5);
+    }
+    if (other.uplink.beta == 0) other.uplink.beta = 2 * p.cross_link.beta;
+
+    std::vector<Node> nodes{server, differs_in_rack ? server : other};
+    Node root{"root", p.alpha, {}, {}, {}};
+    if (!has_racks) {
+      root.children = some_of(0, 1, 4, 10);
+    } else if (differs_in_rack) {
+      const std::int64_t per_rack = uniform(random_, 2, 5);
+      for (Node node : {rack, other}) {
+        node.children = {{0, per_rack}};
+        nodes.push_back(node);
+      }
+      root.children = some_of(2, 3, 1, 3);
+    } else {
+      // Some servers of every rack, or all servers of some racks.
+      const bool is_mixed = chance(random_, 0.5);
+      const std::vector<ChildRun> mixed = some_of(0, 1, 1, 3);
+      const std::int64_t per_rack = uniform(random_, 2, 5);
+      for (const NodeId id : {0, 1}) {
+        nodes.push_back(rack);
+        nodes.back().children = is_mixed ? mixed : std::vector<ChildRun>{{id, per_rack}};
+      }
+      root.children = is_mixed ? std::vector<ChildRun>{{2, uniform(random_, 2, 4)}} : some_of(2, 3, 1, 3);
+    }
+    nodes.push_back(root);
+    return Topology("one difference", nodes, static_cast<NodeId>(nodes.size() - 1));
+  }
+
+  // Runs of both nodes, each of `low` to `high`, in either order; now and then the first one comes once more.
+  std::vector<ChildRun> some_of(NodeId a, NodeId b, std::int64_t low, std::int64_t high) {
+    std::vector<ChildRun> runs{{a, uniform(random_, low, high)}, {b, uniform(random_, low, high)}};
+    if (chance(random_, 0.5)) std::swap(runs[0], runs[1]);
+    if (chance(random_, 0.3)) runs.push_back({runs[0].node, uniform(random_, low, high)});
+    return runs;
+  }
+
   Plan draw_plan(const Topology& topology, double size) {
     const std::int64_t n = topology.num_servers();
     switch (random_() % 10) {
@@ -134,8 +191,9 @@ class Drawing {
 };
 
 // Values of all links, in ascending order.
-std::vector<double> of_all_links(const Simulation& s, double LinkUse::*value) {
-  std::vector<double> out;
+template <class T>
+std::vector<T> of_all_links(const Simulation& s, T LinkUse::*value) {
+  std::vector<T> out;
   for (const LinkUse& use : s.links) out.insert(out.end(), static_cast<std::size_t>(use.count), use.*value);
   std::sort(out.begin(), out.end());
   return out;
@@ -168,6 +226,8 @@ void compare(const SimulationCase& c, const Simulation& flows, const Simulation&
   expect_same_values(of_all_links(classes, &LinkUse::utilisation), of_all_links(flows, &LinkUse::utilisation),
                      kTolerance, "utilisation");
 
+  EXPECT_EQ(of_all_links(classes, &LinkUse::max_senders), of_all_links(flows, &LinkUse::max_senders));
+
   // Each class is named by a link that really did this.
   const test::NaiveTree tree(c.topology);
   std::map<std::size_t, LinkUse> by_link;
@@ -179,6 +239,7 @@ void compare(const SimulationCase& c, const Simulation& flows, const Simulation&
     ASSERT_TRUE(found != by_link.end()) << link_name(c.topology, use.link);
     EXPECT_NEAR(use.busy_seconds, found->second.busy_seconds, moment) << link_name(c.topology, use.link);
     EXPECT_NEAR(use.floats, found->second.floats, kTolerance * c.size) << link_name(c.topology, use.link);
+    EXPECT_EQ(use.max_senders, found->second.max_senders) << link_name(c.topology, use.link);
   }
 
   ASSERT_EQ(classes.stages.size(), flows.stages.size());
@@ -192,6 +253,7 @@ void compare(const SimulationCase& c, const Simulation& flows, const Simulation&
     EXPECT_NEAR(a.begin, b.begin, moment);
     EXPECT_NEAR(a.end, b.end, moment);
     EXPECT_NEAR(a.busy_seconds, b.busy_seconds, moment);
+    EXPECT_EQ(a.senders, b.senders) << link_name(c.topology, a.busiest) << ", " << link_name(c.topology, b.busiest);
     EXPECT_NEAR(a.calculation_seconds, b.calculation_seconds, moment);
   }
 }

@@ -27,6 +27,7 @@
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gar::test {
@@ -47,6 +48,7 @@ struct Transfer {
   std::int64_t to = 0;
   double latency_s = 0;
   std::uint64_t bytes = 0;
+  std::int64_t step_before = -1;  // the last one that sends to the same rank
 };
 
 struct RankStep {
@@ -234,7 +236,13 @@ class Run {
     if (options_.barrier) barrier_ = sg::Barrier::create(static_cast<unsigned>(plan_.num_ranks));
     for (std::int64_t rank = 0; rank < plan_.num_ranks; ++rank) {
       std::vector<RankStep>& steps = steps_.emplace_back();
-      for (const Step& step : plan_index.program(rank).steps) steps.push_back(rank_step(rank, step));
+      std::map<std::int64_t, std::int64_t> last_to;
+      for (const Step& step : plan_index.program(rank).steps) {
+        for (Transfer& transfer : steps.emplace_back(rank_step(rank, step)).sends) {
+          const auto [last, is_first] = last_to.try_emplace(transfer.to, step.number);
+          if (!is_first) transfer.step_before = std::exchange(last->second, step.number);
+        }
+      }
     }
     for (std::int64_t i = 0; i < plan_.num_ranks * plan_.num_chunks * num_steps_; ++i) {
       arrived_.push_back(sg::Semaphore::create(0));
@@ -295,12 +303,14 @@ class Run {
   void run_message(std::int64_t from, std::int64_t chunk, std::int64_t step, const Transfer& transfer) {
     const std::vector<std::size_t> links = way(from, transfer.to);
     sg::this_actor::sleep_for(transfer.latency_s);
-    // Bytes of one step from one rank to another stay in order, chunk after chunk.
+    // Bytes from one rank to another stay in order: those of a step chunk after chunk, those of a chunk step after
+    // step.
     if (chunk > 0) connection(from, transfer.to, step, chunk - 1)->acquire();
+    if (transfer.step_before >= 0) connection(from, transfer.to, transfer.step_before, chunk)->acquire();
     for (const std::size_t i : links) directions_[i].enter(from);
     sg::Comm::sendto(hosts_[index(from)], hosts_[index(transfer.to)], transfer.bytes);
     for (const std::size_t i : links) directions_[i].leave(from);
-    connection(from, transfer.to, step, chunk)->release();
+    for (int i = 0; i < 2; ++i) connection(from, transfer.to, step, chunk)->release();  // the next chunk, the next step
     arrived_[place(transfer.to, chunk, step)]->release();
   }
 

@@ -4,8 +4,8 @@
 // from nothing by progressive filling, and time goes on to the first thing that ends. No jitter, no failed links.
 //
 // Chunks: a rank starts a step of a chunk when it has finished the chunk's step before and started the same step of the
-// chunk before. The floats of a message wait until those of the chunk before, of the same step to the same rank, are
-// there.
+// chunk before. The floats of a message wait until those that the rank has sent to the same rank before are there: in
+// the same step of the chunk before, and in the steps before of the same chunk.
 #pragma once
 
 #include <algorithm>
@@ -294,7 +294,8 @@ class NaiveSimulator {
   static bool is_behind_another(const NaiveFlow& f, const std::vector<Flow>& flows) {
     return std::any_of(flows.begin(), flows.end(), [&](const Flow& other) {
       const NaiveFlow& o = other.times;
-      return o.from == f.from && o.to == f.to && o.number == f.number && o.chunk == f.chunk - 1;
+      if (o.from != f.from || o.to != f.to) return false;
+      return o.number == f.number ? o.chunk == f.chunk - 1 : o.chunk == f.chunk && o.number < f.number;
     });
   }
 
