@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a network to a proven plan, in five commands: demo.sh PATH_TO_GAR
+# From a network to a proven plan, in six commands: demo.sh PATH_TO_GAR
 set -euo pipefail
 gar=$(realpath "${1:-build/release/bin/gar}")
 work=$(mktemp -d)
@@ -25,3 +25,5 @@ say "The plan of the fastest one, and what it costs"
 show plan -t sym384 --count 1e8 -o plan.json
 say "The proof"
 show verify plan.json
+say "The plan on the network, flow by flow"
+show simulate -t sym384 --plan plan.json

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "apps/gar/algorithms.hpp"
 #include "apps/gar/planning.hpp"
@@ -216,10 +218,11 @@ std::string bottleneck_words(const Topology& topology, const StageUse& stage, bo
     const double incast = stage.incast_seconds / stage.busy_seconds;
     if (incast >= 0.005) link += fmt::format(", incast {:.0f}% of it", 100 * incast);
   }
-  if (calculation > busy)
-    return fmt::format("calculation, {:.0f}%{}{}", 100 * calculation, link.empty() ? "" : "; ", link);
-  if (busy < 0.5 && !has_chunks) return fmt::format("latency and waiting{}{}", link.empty() ? "" : "; ", link);
-  return link;
+  std::vector<std::string> words;
+  if (std::max(busy, calculation) < 0.5 && !has_chunks) words.emplace_back("latency and waiting");
+  if (calculation > busy) words.push_back(fmt::format("calculation, {:.0f}%", 100 * calculation));
+  if (!link.empty()) words.push_back(link);
+  return fmt::format("{}", fmt::join(words, "; "));
 }
 
 void print_simulation(const Scene& scene, const SimulatedPlan& plan, const ReportOptions& options) {

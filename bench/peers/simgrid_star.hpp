@@ -8,8 +8,9 @@ namespace gar::bench {
 
 /// kPlain: an actor per rank, detached sends. kTuned: as fast as we could make it. Both are for equal servers and plans
 /// in which all ranks do the same things at the same time (cps, hcps, ring).
-/// kEager: for servers that differ; messages do not wait for their receivers. Without incast, as SimGrid counts flows
-/// and not senders, and these differ when a rank has started its next step before its messages have arrived.
+/// kEager: for servers that differ; messages do not wait for their receivers, nor for those sent to the same rank
+/// before, so it is for plans and networks in which none catches up with another. Without incast, as SimGrid counts
+/// flows and not senders, and these differ when a rank has started its next step before its messages have arrived.
 enum class SimGridDriver { kPlain, kTuned, kEager };
 
 struct SimGridResult {
