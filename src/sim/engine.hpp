@@ -2,11 +2,12 @@
 // (every rank, link and flow on its own) and ClassWorld (one of each class, with multiplicities).
 //
 // Rates. Every flow that moves has a bottleneck: a link that is full and on which no flow is faster. All flows with the
-// same bottleneck have its `level` as their rate, so a rate is stored per link. When something changes on a link, only
-// a region is solved again: the changed links with all their flows, by progressive filling, as if no other link
-// mattered. Then the links at the border are looked at: one that is overfull, or that is the bottleneck of flows
-// outside the region and whose load has changed or on which a flow has become faster than these, joins the region, and
-// it is solved once more. In the end every flow has a bottleneck again, which is what makes rates max-min fair.
+// same bottleneck have its `level` as their rate, so a rate is stored per link. When something changes, only a region
+// is solved again: the changed links that are bottlenecks (and one for every new flow that crosses none of these) with
+// all their flows, by progressive filling, as if no other link mattered. Then the links at the border are looked at:
+// one that is overfull, or that is the bottleneck of flows outside the region and whose load has changed or on which a
+// flow has become faster than these, joins the region, and it is solved once more. In the end every flow has a
+// bottleneck again, which is what makes rates max-min fair.
 //
 // What is left of a flow is brought up to date only when its region is solved; since all flows with one bottleneck have
 // the same rate, the time of the last update is stored per link too.
