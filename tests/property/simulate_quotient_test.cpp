@@ -317,7 +317,7 @@ TEST_P(Quotient, EqualsFlowsOnTheirOwn) {
     all.memoised += short_cut.memoised_steps > 0;
     if (HasFailure()) return;  // one case is enough
   }
-  EXPECT_GT(2 * with_fewer, cases);
+  EXPECT_GT(3 * with_fewer, cases);
   EXPECT_LE(num_chaotic, kNumCases / kNumBatches / 25);
   counts().cases += cases;
   counts().with_fewer += with_fewer;
