@@ -1,0 +1,171 @@
+// AllReduce, ReduceScatter and AllGather between threads, between the processes of a host, and (gar/mpi.hpp) between the
+// ranks of an MPI job.
+//
+//   auto ranks = gar::thread_communicators(4);          // one per thread
+//   ranks[r].all_reduce(std::span(gradient));           // in place, sum
+//
+// Every rank of a communicator makes the same calls in the same order, as in MPI. A communicator may be used by one
+// thread at a time; different communicators are independent. See docs/runtime.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gar/errors.hpp"
+#include "gar/plan.hpp"
+#include "gar/reduction.hpp"
+#include "gar/topology.hpp"
+
+namespace gar {
+
+struct CommunicatorOptions {
+  /// As on the command line ("ring", "hcps:4x2", "gentree+"); empty: gentree+, and a latency path for small vectors.
+  /// GAR_ALGO in the environment is taken when this is empty.
+  std::string algorithm;
+  /// Use this AllReduce plan instead.
+  std::optional<Plan> plan;
+  /// The network with its parameters, one server per rank; otherwise built-in parameters refined by a measurement
+  /// when the communicator is made. GAR_TOPOLOGY names a file.
+  std::optional<Topology> topology;
+  /// The same bits for any number of ranks, plan and transport; slower (docs/runtime.md).
+  bool reproducible = false;
+  /// A peer that does not answer for so long is an error on every rank. GAR_TIMEOUT.
+  double timeout_s = 30;
+  /// Shared memory that each rank stages its data in; 0: chosen from the caches of the machine. GAR_STAGING.
+  std::int64_t staging_bytes = 0;
+  /// Vectors up to so many bytes take the latency path; -1: chosen. Only where the algorithm is not given.
+  std::int64_t latency_bytes = -1;
+  /// Where notes go: which plan runs and why, once per size class. GAR_DEBUG=INFO without this: standard error.
+  std::function<void(std::string_view)> log;
+};
+
+/// What ran, for reports.
+struct PlanReport {
+  std::string algorithm;          ///< "cps", "latency", "copy", ...
+  std::string transport;          ///< "threads", "shm", "mpi", "shm+mpi"
+  std::string reason;             ///< in words
+  std::int64_t num_chunks = 1;    ///< parts that follow each other
+  double predicted_seconds = -1;  ///< by the model with the parameters in use; -1: no prediction
+};
+
+/// A non-blocking or persistent operation. Its buffers must live, and must not be touched, until it is complete.
+class Request {
+ public:
+  Request() = default;
+  Request(Request&&) noexcept;
+  Request& operator=(Request&&) noexcept;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request();  ///< waits, and swallows errors
+  /// Starts a persistent operation (again). Throws InvalidArgument while it is running.
+  void start();
+  /// Is it complete? Throws what the operation failed with.
+  bool test();
+  void wait();
+
+ private:
+  friend class Communicator;
+  struct Impl;
+  explicit Request(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+class Communicator {
+ public:
+  struct Impl;
+  explicit Communicator(std::unique_ptr<Impl> impl);
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  /// Requests that are under way are completed first.
+  ~Communicator();
+
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int size() const;
+
+  /// out = in of all ranks combined; `count` elements each. `out` may be `in`.
+  void all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op = ReduceOp::kSum);
+  /// Rank r gets block r (`block_count` elements) of the combined vector of size() * block_count elements. `out` may be
+  /// any block of `in`.
+  void reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op = ReduceOp::kSum);
+  /// out = the blocks of all ranks in the order of ranks. `in` may be this rank's block of `out`.
+  void all_gather(const void* in, void* out, std::int64_t block_count, DataType type);
+  /// No rank leaves before every rank has come.
+  void barrier();
+
+  /// Non-blocking: completes without further calls where the transport allows a thread of its own; otherwise inside
+  /// test and wait (of any request).
+  [[nodiscard]] Request start_all_reduce(const void* in, void* out, std::int64_t count, DataType type,
+                                         ReduceOp op = ReduceOp::kSum);
+  [[nodiscard]] Request start_reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type,
+                                             ReduceOp op = ReduceOp::kSum);
+  [[nodiscard]] Request start_all_gather(const void* in, void* out, std::int64_t block_count, DataType type);
+
+  /// Persistent: planned once, run with Request::start as often as needed.
+  [[nodiscard]] Request prepare_all_reduce(const void* in, void* out, std::int64_t count, DataType type,
+                                           ReduceOp op = ReduceOp::kSum);
+  [[nodiscard]] Request prepare_reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type,
+                                               ReduceOp op = ReduceOp::kSum);
+  [[nodiscard]] Request prepare_all_gather(const void* in, void* out, std::int64_t block_count, DataType type);
+
+  /// What an operation of this size does (the same decision as the operation itself takes).
+  [[nodiscard]] PlanReport report(Collective collective, std::int64_t count, DataType type);
+
+  template <class T>
+  void all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
+    all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(), op);
+  }
+  template <class T>
+  void all_reduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
+    require(in.size() == out.size(), "all_reduce: `in` and `out` must have the same size");
+    all_reduce(in.data(), out.data(), static_cast<std::int64_t>(in.size()), data_type_of<T>(), op);
+  }
+  template <class T>
+  void reduce_scatter(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
+    require(in.size() == out.size() * static_cast<std::size_t>(size()),
+            "reduce_scatter: `in` must be size() times as long as `out`");
+    reduce_scatter(in.data(), out.data(), static_cast<std::int64_t>(out.size()), data_type_of<T>(), op);
+  }
+  template <class T>
+  void all_gather(std::span<const T> in, std::span<T> out) {
+    require(out.size() == in.size() * static_cast<std::size_t>(size()),
+            "all_gather: `out` must be size() times as long as `in`");
+    all_gather(in.data(), out.data(), static_cast<std::int64_t>(in.size()), data_type_of<T>());
+  }
+  template <class T>
+  [[nodiscard]] Request start_all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
+    return start_all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(),
+                            op);
+  }
+  template <class T>
+  [[nodiscard]] Request prepare_all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
+    return prepare_all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(),
+                              op);
+  }
+
+ private:
+  static void require(bool condition, const char* message) {
+    if (!condition) {
+      throw InvalidArgument(message);
+    }
+  }
+  std::unique_ptr<Impl> impl_;
+};
+
+/// One communicator per thread of this process.
+std::vector<Communicator> thread_communicators(int num_ranks, const CommunicatorOptions& options = {});
+
+/// Joins the processes of this host that call this with the same `name` (letters, digits, '-', '_', '.'; at most 100) and `size`; rank
+/// 0 makes the shared memory. Returns when all have come; throws TransportError when one does not within the timeout.
+/// Nothing is left in the file system afterwards, even when processes are killed.
+Communicator shared_memory_communicator(std::string_view name, int rank, int size,
+                                        const CommunicatorOptions& options = {});
+
+}  // namespace gar

@@ -1,0 +1,24 @@
+// Communicators on top of MPI: shared memory between the ranks of a host, MPI messages between hosts.
+// Link gar::mpi_openmpi or gar::mpi_mpich, whichever the program's MPI is. See docs/runtime.md.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+#include "gar/communicator.hpp"
+
+namespace gar {
+
+enum class MpiPath {
+  kHierarchy,  ///< shared memory inside a host, messages between hosts
+  kMessages,   ///< messages everywhere
+  kShared,     ///< shared memory only; throws InvalidArgument when the ranks are on several hosts
+};
+
+/// Collective over `comm`, which must stay valid for as long as the communicator lives (it is duplicated). Ranks are those of `comm`. With
+/// MPI_THREAD_MULTIPLE non-blocking operations run on a thread of their own, with less inside test and wait.
+Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options = {},
+                              MpiPath path = MpiPath::kHierarchy);
+
+}  // namespace gar

@@ -1,0 +1,107 @@
+// What the executor needs from whatever connects a rank with the others.
+//
+// A collective operation (Job) is cut into chunks; the executor keeps several chunks (flights) under way, each in a slot
+// of its own, and runs the steps of each in order. For a step it calls try_send once it may start, then try_receive until the data are there,
+// reduces, and calls consumed. All try_* functions return at once; false means "not yet", and then wait() sleeps until something may have
+// changed. Everything throws TransportError when a peer has died, does not answer, or asks for something else than we do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "gar/communicator.hpp"
+#include "gar/reduction.hpp"
+#include "runtime/program.hpp"
+
+namespace gar {
+
+/// What all ranks must agree on.
+struct Signature {
+  std::uint64_t sequence = 0;  ///< number of the operation on this communicator, from 1
+  Collective collective = Collective::kAllReduce;
+  std::int64_t count = 0;      ///< elements (of a block, for ReduceScatter and AllGather)
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  std::uint64_t plan = 0;      ///< fingerprint of the plan and its chunking
+  bool operator==(const Signature&) const = default;
+};
+/// "all_reduce of 100 float32, sum"
+std::string describe(const Signature& signature);
+/// Says in which way `theirs` differs from `ours`: "rank 3 called all_reduce of 100 float32, sum; rank 0 called ..."
+std::string describe_mismatch(const Signature& ours, int our_rank, const Signature& theirs, int their_rank);
+
+/// One chunk under way.
+struct Flight {
+  const ChunkProgram* program = nullptr;
+  std::uint32_t serial = 0;  ///< number of the chunk on this communicator, across operations
+  int slot = 0;              ///< below num_slots(); free again when try_close has returned true
+  std::int64_t chunk = 0;    ///< within the operation
+  SpaceView input;
+  SpaceView work;
+  std::int64_t element_size = 1;
+};
+
+/// How a transport wants an operation to be cut.
+struct TransportLimits {
+  int num_slots = 2;                 ///< chunks under way at once
+  std::int64_t staging_bytes = 0;    ///< staging space of a slot; 0: sends come out of the user's memory, no limit
+  std::int64_t chunk_bytes = 0;      ///< preferred size of a chunk of an AllReduce; 0: as the plan says
+};
+
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+  /// "threads", "shm", "mpi", "shm+mpi"
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual TransportLimits limits() const = 0;
+  /// May a thread other than the user's call it (one at a time)?
+  [[nodiscard]] virtual bool allows_threads() const = 0;
+
+  /// An operation begins: throws when the transport has failed before.
+  virtual void begin(const Signature& signature) = 0;
+  /// Is the slot of this flight free? Called before its first step.
+  virtual bool try_open(Flight& flight) = 0;
+  /// Hands the sends of a step over.
+  virtual bool try_send(Flight& flight, int step) = 0;
+  /// Have all messages of a step arrived? Then `operands[i]` points to the elements of recvs[i] (for a direct receive it may be the target
+  /// itself).
+  virtual bool try_receive(Flight& flight, int step, std::span<const std::byte*> operands) = 0;
+  /// The operands of a step have been used.
+  virtual void consumed(Flight& flight, int step) = 0;
+  /// The executor has run all steps of the flight: may its memory be given back to the user? (The slot may still be in
+  /// use.)
+  virtual bool try_close(Flight& flight) = 0;
+  /// Sleeps until something that a try_* function waited for may have changed, a moment at most.
+  virtual void wait() = 0;
+  /// Something was done since the last wait: the time limit for silent peers starts anew.
+  virtual void progressed() = 0;
+  /// Tells the others that this rank gives up.
+  virtual void fail(std::string_view reason) noexcept = 0;
+
+  /// The latency path, where there is one: all ranks' operands at once. 0: there is none.
+  [[nodiscard]] virtual std::int64_t max_latency_bytes() const { return 0; }
+  /// Publishes `bytes` at `in` and returns true with pointers to all ranks' bytes (in the order of ranks) when all
+  /// are there. To be called again, with the same arguments, after false. The pointers stay valid until the next operation begins.
+  virtual bool try_exchange(const void* in, std::int64_t bytes, std::span<const std::byte*> operands) {
+    static_cast<void>(in);
+    static_cast<void>(bytes);
+    static_cast<void>(operands);
+    return false;
+  }
+};
+
+/// A communicator on a transport. `default_topology` is used where the options give none.
+Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
+                               Topology default_topology);
+
+}  // namespace gar
