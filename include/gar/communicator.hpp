@@ -1,5 +1,5 @@
-// AllReduce, ReduceScatter and AllGather between threads, between the processes of a host, and (gar/mpi.hpp) between the
-// ranks of an MPI job.
+// AllReduce, ReduceScatter and AllGather between threads, between the processes of a host, and (gar/mpi.hpp) between
+// the ranks of an MPI job.
 //
 //   auto ranks = gar::thread_communicators(4);          // one per thread
 //   ranks[r].all_reduce(std::span(gradient));           // in place, sum
@@ -103,17 +103,29 @@ class Communicator {
   /// Non-blocking: completes without further calls where the transport allows a thread of its own; otherwise inside
   /// test and wait (of any request).
   [[nodiscard]] Request start_all_reduce(const void* in, void* out, std::int64_t count, DataType type,
-                                         ReduceOp op = ReduceOp::kSum);
+                                         ReduceOp op = ReduceOp::kSum) {
+    return start({Collective::kAllReduce, in, out, count, type, op});
+  }
   [[nodiscard]] Request start_reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type,
-                                             ReduceOp op = ReduceOp::kSum);
-  [[nodiscard]] Request start_all_gather(const void* in, void* out, std::int64_t block_count, DataType type);
+                                             ReduceOp op = ReduceOp::kSum) {
+    return start({Collective::kReduceScatter, in, out, block_count, type, op});
+  }
+  [[nodiscard]] Request start_all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
+    return start({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
+  }
 
   /// Persistent: planned once, run with Request::start as often as needed.
   [[nodiscard]] Request prepare_all_reduce(const void* in, void* out, std::int64_t count, DataType type,
-                                           ReduceOp op = ReduceOp::kSum);
+                                           ReduceOp op = ReduceOp::kSum) {
+    return prepare({Collective::kAllReduce, in, out, count, type, op});
+  }
   [[nodiscard]] Request prepare_reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type,
-                                               ReduceOp op = ReduceOp::kSum);
-  [[nodiscard]] Request prepare_all_gather(const void* in, void* out, std::int64_t block_count, DataType type);
+                                               ReduceOp op = ReduceOp::kSum) {
+    return prepare({Collective::kReduceScatter, in, out, block_count, type, op});
+  }
+  [[nodiscard]] Request prepare_all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
+    return prepare({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
+  }
 
   /// What an operation of this size does (the same decision as the operation itself takes).
   [[nodiscard]] PlanReport report(Collective collective, std::int64_t count, DataType type);
@@ -151,6 +163,16 @@ class Communicator {
   }
 
  private:
+  struct CollectiveCall {
+    Collective collective;
+    const void* in;
+    void* out;
+    std::int64_t count;
+    DataType type;
+    ReduceOp op;
+  };
+  Request start(const CollectiveCall& call);
+  Request prepare(const CollectiveCall& call);
   static void require(bool condition, const char* message) {
     if (!condition) {
       throw InvalidArgument(message);
@@ -162,9 +184,9 @@ class Communicator {
 /// One communicator per thread of this process.
 std::vector<Communicator> thread_communicators(int num_ranks, const CommunicatorOptions& options = {});
 
-/// Joins the processes of this host that call this with the same `name` (letters, digits, '-', '_', '.'; at most 100) and `size`; rank
-/// 0 makes the shared memory. Returns when all have come; throws TransportError when one does not within the timeout.
-/// Nothing is left in the file system afterwards, even when processes are killed.
+/// Joins the processes of this host that call this with the same `name` (letters, digits, '-', '_', '.'; at most 100)
+/// and `size`; rank 0 makes the shared memory. Returns when all have come; throws TransportError when one does not
+/// within the timeout. Nothing is left in the file system afterwards, even when processes are killed.
 Communicator shared_memory_communicator(std::string_view name, int rank, int size,
                                         const CommunicatorOptions& options = {});
 

@@ -71,10 +71,10 @@ ReduceOp parse_reduce_op(std::string_view text);
 /// are not read again soon.
 enum class Stores { kCached, kStreaming };
 
-/// out[i] = operands[0][i] op operands[1][i] op ... from left to right; with one operand a copy. 16-bit floats are accumulated in
-/// float and rounded once. Integer sums and products wrap around. min and max give NaN when an operand is NaN. `out` may be one of
-/// the operands; other overlaps are not allowed. Nothing has to be aligned beyond its type. Throws InvalidArgument
-/// when there is no operand or the operator does not fit the type.
+/// out[i] = operands[0][i] op operands[1][i] op ... from left to right; with one operand a copy. 16-bit floats are
+/// accumulated in float and rounded once. Integer sums and products wrap around. min and max give NaN when an operand
+/// is NaN. `out` may be one of the operands; other overlaps are not allowed. Nothing has to be aligned beyond its type.
+/// Throws InvalidArgument when there is no operand or the operator does not fit the type.
 void reduce(DataType type, ReduceOp op, void* out, std::span<const void* const> operands, std::int64_t count,
             Stores stores = Stores::kCached);
 

@@ -1,12 +1,12 @@
 // A rank's program for one chunk of a vector, in elements: what the executor runs and the transports carry.
 //
-// A chunk's vector has num_blocks blocks of block_count elements each (AllReduce: one block; ReduceScatter and AllGather: one block per
-// rank, because a chunk takes the same part out of every block). Messages are intervals of the chunk's vector; in memory they
-// are a list of `Part`s, which lie in one block each.
+// A chunk's vector has num_blocks blocks of block_count elements each (AllReduce: one block; ReduceScatter and
+// AllGather: one block per rank, because a chunk takes the same part out of every block). Messages are intervals of the
+// chunk's vector; in memory they are a list of `Part`s, which lie in one block each.
 //
-// Memory: the *input* is what the user passed and is never written; the *work* space holds what the rank has reduced or received so far
-// (AllReduce, AllGather: the user's output; ReduceScatter: a scratch buffer of the executor). A part of the vector is read
-// from the input until a step has written it.
+// Memory: the *input* is what the user passed and is never written; the *work* space holds what the rank has reduced or
+// received so far (AllReduce, AllGather: the user's output; ReduceScatter: a scratch buffer of the executor). A part of
+// the vector is read from the input until a step has written it.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct SpaceView {
 
 struct ChunkSend {
   std::int32_t peer = 0;
-  std::int64_t begin = 0;      ///< interval of the chunk's vector
+  std::int64_t begin = 0;  ///< interval of the chunk's vector
   std::int64_t end = 0;
   std::vector<Part> parts;     ///< in order
   std::int64_t staged_at = 0;  ///< element offset in the step's staging space; equal intervals share it
@@ -45,12 +45,13 @@ struct ChunkRecv {
   std::int32_t peer = 0;
   std::int64_t begin = 0;
   std::int64_t end = 0;
+  bool accumulate = false;
   /// The whole message ends, unchanged, in this one part of the work space: a transport may receive straight into it.
   bool is_direct = false;
-  Part target;                  ///< when is_direct
-  std::int32_t peer_step = 0;   ///< shared memory: index of the step in the sender's program
-  std::int64_t staged_at = 0;   ///< shared memory: element offset in the sender's staging space of the chunk
-  bool is_last_of_peer = false; ///< no later step of the chunk receives from this peer
+  Part target;                   ///< when is_direct
+  std::int32_t peer_step = 0;    ///< shared memory: index of the step in the sender's program
+  std::int64_t staged_at = 0;    ///< shared memory: element offset in the sender's staging space of the chunk
+  bool is_last_of_peer = false;  ///< no later step of the chunk receives from this peer
 };
 
 /// One operand of a reduction: an element range of a received message.
@@ -61,7 +62,7 @@ struct Operand {
 
 /// out = operands in the order of ranks, own value (if any) at its place.
 struct Reduction {
-  Part out;                  ///< in the work space
+  Part out;  ///< in the work space
   bool has_own = false;
   Space own = Space::kWork;  ///< where the own value lies now
   std::int32_t own_position = 0;
@@ -82,9 +83,9 @@ struct ChunkStep {
 /// Everything a rank does for one chunk; steps without messages are left out.
 struct ChunkProgram {
   std::int64_t num_blocks = 1;
-  std::int64_t block_count = 0;      ///< elements of the chunk in each block
-  std::int64_t staging_count = 0;    ///< elements of staging space that the sends need
-  std::int32_t num_receivers = 0;    ///< distinct peers that something is sent to
+  std::int64_t block_count = 0;    ///< elements of the chunk in each block
+  std::int64_t staging_count = 0;  ///< elements of staging space that the sends need
+  std::int32_t num_receivers = 0;  ///< distinct peers that something is sent to
   std::vector<ChunkStep> steps;
   [[nodiscard]] std::int64_t count() const { return num_blocks * block_count; }
 };
@@ -92,6 +93,9 @@ struct ChunkProgram {
 /// Compiles the program of `rank` for chunks of num_blocks * block_count elements.
 ChunkProgram compile_chunk(const PlanIndex& index, std::int64_t rank, std::int64_t num_blocks,
                            std::int64_t block_count);
+
+/// The most elements of staging space that any rank needs for such a chunk.
+std::int64_t largest_staging(const PlanIndex& index, std::int64_t num_blocks, std::int64_t block_count);
 
 /// Address of a part.
 inline std::byte* address(const SpaceView& view, const Part& part, std::int64_t element_size) {

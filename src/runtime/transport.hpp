@@ -1,9 +1,10 @@
 // What the executor needs from whatever connects a rank with the others.
 //
-// A collective operation (Job) is cut into chunks; the executor keeps several chunks (flights) under way, each in a slot
-// of its own, and runs the steps of each in order. For a step it calls try_send once it may start, then try_receive until the data are there,
-// reduces, and calls consumed. All try_* functions return at once; false means "not yet", and then wait() sleeps until something may have
-// changed. Everything throws TransportError when a peer has died, does not answer, or asks for something else than we do.
+// A collective operation (Job) is cut into chunks; the executor keeps several chunks (flights) under way, each in a
+// slot of its own, and runs the steps of each in order. For a step it calls try_send once it may start, then
+// try_receive until the data are there, reduces, and calls consumed. All try_* functions return at once; false means
+// "not yet", and then wait() sleeps until something may have changed. Everything throws TransportError when a peer has
+// died, does not answer, or asks for something else than we do.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +24,10 @@ namespace gar {
 struct Signature {
   std::uint64_t sequence = 0;  ///< number of the operation on this communicator, from 1
   Collective collective = Collective::kAllReduce;
-  std::int64_t count = 0;      ///< elements (of a block, for ReduceScatter and AllGather)
+  std::int64_t count = 0;  ///< elements (of a block, for ReduceScatter and AllGather)
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  std::uint64_t plan = 0;      ///< fingerprint of the plan and its chunking
+  std::uint64_t plan = 0;  ///< fingerprint of the plan and its chunking
   bool operator==(const Signature&) const = default;
 };
 /// "all_reduce of 100 float32, sum"
@@ -47,9 +48,9 @@ struct Flight {
 
 /// How a transport wants an operation to be cut.
 struct TransportLimits {
-  int num_slots = 2;                 ///< chunks under way at once
-  std::int64_t staging_bytes = 0;    ///< staging space of a slot; 0: sends come out of the user's memory, no limit
-  std::int64_t chunk_bytes = 0;      ///< preferred size of a chunk of an AllReduce; 0: as the plan says
+  int num_slots = 2;               ///< chunks under way at once
+  std::int64_t staging_bytes = 0;  ///< staging space of a slot; 0: sends come out of the user's memory, no limit
+  std::int64_t chunk_bytes = 0;    ///< preferred size of a chunk of an AllReduce; 0: as the plan says
 };
 
 class Transport {
@@ -73,8 +74,8 @@ class Transport {
   virtual bool try_open(Flight& flight) = 0;
   /// Hands the sends of a step over.
   virtual bool try_send(Flight& flight, int step) = 0;
-  /// Have all messages of a step arrived? Then `operands[i]` points to the elements of recvs[i] (for a direct receive it may be the target
-  /// itself).
+  /// Have all messages of a step arrived? Then `operands[i]` points to the elements of recvs[i] (for a direct receive
+  /// it may be the target itself).
   virtual bool try_receive(Flight& flight, int step, std::span<const std::byte*> operands) = 0;
   /// The operands of a step have been used.
   virtual void consumed(Flight& flight, int step) = 0;
@@ -91,7 +92,8 @@ class Transport {
   /// The latency path, where there is one: all ranks' operands at once. 0: there is none.
   [[nodiscard]] virtual std::int64_t max_latency_bytes() const { return 0; }
   /// Publishes `bytes` at `in` and returns true with pointers to all ranks' bytes (in the order of ranks) when all
-  /// are there. To be called again, with the same arguments, after false. The pointers stay valid until the next operation begins.
+  /// are there. To be called again, with the same arguments, after false. The pointers stay valid until the next
+  /// operation begins.
   virtual bool try_exchange(const void* in, std::int64_t bytes, std::span<const std::byte*> operands) {
     static_cast<void>(in);
     static_cast<void>(bytes);

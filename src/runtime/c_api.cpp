@@ -1,0 +1,368 @@
+// gar/gar.h on top of gar/communicator.hpp: checks arguments, and turns exceptions into codes and texts.
+#include "runtime/c_api.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "gar/io.hpp"
+#include "gar/reduction.hpp"
+
+static_assert(GAR_FLOAT64 == static_cast<int>(gar::DataType::kFloat64) && GAR_FLOAT64 + 1 == gar::kNumDataTypes);
+static_assert(GAR_FLOAT16 == static_cast<int>(gar::DataType::kFloat16));
+static_assert(GAR_INT8 == static_cast<int>(gar::DataType::kInt8));
+static_assert(GAR_LXOR == static_cast<int>(gar::ReduceOp::kLxor) && GAR_LXOR + 1 == gar::kNumReduceOps);
+static_assert(GAR_MAX == static_cast<int>(gar::ReduceOp::kMax));
+static_assert(GAR_SUM == static_cast<int>(gar::ReduceOp::kSum));
+
+namespace gar::c_api {
+
+namespace {
+
+// No allocation, so that "out of memory" can be said, too.
+thread_local char last_error[2048] = "";
+
+gar_status keep(gar_status status, const char* text) noexcept {
+  static_cast<void>(std::snprintf(last_error, sizeof last_error, "%s", text));
+  return status;
+}
+
+}  // namespace
+
+gar_status status_of_current_exception() noexcept {
+  try {
+    throw;
+  } catch (const InvalidArgument& error) {
+    return keep(GAR_ERROR_ARGUMENT, error.what());
+  } catch (const TransportError& error) {
+    return keep(GAR_ERROR_TRANSPORT, error.what());
+  } catch (const PlanError& error) {
+    return keep(GAR_ERROR_PLAN, error.what());
+  } catch (const ParseError& error) {
+    return keep(GAR_ERROR_PARSE, error.what());
+  } catch (const std::bad_alloc&) {
+    return keep(GAR_ERROR_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return keep(GAR_ERROR_INTERNAL, error.what());
+  } catch (...) {
+    return keep(GAR_ERROR_INTERNAL, "an exception of an unknown type");
+  }
+}
+
+void require(bool condition, const char* function, const std::string& message) {
+  if (!condition) {
+    throw InvalidArgument(std::string(function) + ": " + message);
+  }
+}
+
+CommunicatorOptions communicator_options(const gar_options* options, const char* function) {
+  // Fields are only ever added at the end: a program that was compiled with fewer gets the defaults of the others.
+  constexpr std::size_t kFirstSize = offsetof(gar_options, log_user) + sizeof(void*);
+  gar_options known = GAR_OPTIONS_INIT;
+  if (options != nullptr) {
+    require(options->size >= kFirstSize && options->size <= sizeof known, function,
+            "`options->size` is " + std::to_string(options->size) + "; accepted: " + std::to_string(kFirstSize) +
+                " to " + std::to_string(sizeof known) + " in this version, which GAR_OPTIONS_INIT fills in");
+    std::memcpy(&known, options, options->size);
+  }
+  CommunicatorOptions result;
+  result.algorithm = known.algorithm != nullptr ? known.algorithm : "";
+  if (known.plan_file != nullptr) {
+    result.plan = read_plan_file(known.plan_file);
+  }
+  if (known.topology != nullptr) {
+    result.topology = load_topology(known.topology);
+  }
+  result.reproducible = known.reproducible != 0;
+  result.timeout_s = known.timeout_s;
+  result.staging_bytes = known.staging_bytes;
+  result.latency_bytes = known.latency_bytes;
+  if (known.log != nullptr) {
+    result.log = [log = known.log, user = known.log_user](std::string_view text) {
+      log(std::string(text).c_str(), user);
+    };
+  }
+  return result;
+}
+
+namespace {
+
+Communicator& communicator_of(gar_comm* comm, const char* function) {
+  require(comm != nullptr, function, "`comm` is NULL; accepted: a communicator that a gar_comm_create_* function made");
+  return comm->communicator;
+}
+
+Request& request_of(gar_request* request, const char* function) {
+  require(request != nullptr, function,
+          "`request` is NULL; accepted: what a gar_*_start or gar_*_prepare function made");
+  return request->request;
+}
+
+DataType checked_type(gar_type type, const char* function) {
+  require(type >= 0 && type < kNumDataTypes, function,
+          "`type` is " + std::to_string(type) + "; accepted: GAR_INT8 (0) to GAR_FLOAT64 (11)");
+  return static_cast<DataType>(type);
+}
+
+ReduceOp checked_op(gar_op op, const char* function) {
+  require(op >= 0 && op < kNumReduceOps, function,
+          "`op` is " + std::to_string(op) + "; accepted: GAR_SUM (0) to GAR_LXOR (9)");
+  return static_cast<ReduceOp>(op);
+}
+
+void check_count(std::int64_t count, const char* name, const char* function) {
+  require(count >= 0, function,
+          '`' + std::string(name) + "` is " + std::to_string(count) + "; accepted: a number of elements from 0");
+}
+
+/// The arguments of an operation, checked.
+struct Call {
+  Communicator& communicator;
+  const void* in;
+  void* out;
+  std::int64_t count;
+  DataType type;
+  ReduceOp op;
+};
+
+struct Arguments {
+  gar_comm* comm;
+  const void* in;
+  void* out;
+  std::int64_t count;
+  gar_type type;
+  gar_op op = GAR_SUM;
+};
+
+Call checked(const Arguments& given, Collective collective, const char* function) {
+  Communicator& communicator = communicator_of(given.comm, function);
+  check_count(given.count, collective == Collective::kAllReduce ? "count" : "block_count", function);
+  const DataType type = checked_type(given.type, function);
+  const ReduceOp op = checked_op(given.op, function);
+  require(given.out != GAR_IN_PLACE, function, "`out` is GAR_IN_PLACE; accepted only as `in`");
+  if (given.count > 0) {
+    require(given.out != nullptr, function, "`out` is NULL; accepted only when there are no elements");
+    require(given.in != nullptr, function,
+            "`in` is NULL; accepted only when there are no elements (GAR_IN_PLACE stands for operands in `out`)");
+  }
+  const void* in = given.in;
+  if (in == GAR_IN_PLACE) {
+    in = given.out;
+    if (collective == Collective::kAllGather && given.count > 0) {
+      in = static_cast<const std::byte*>(in) + communicator.rank() * given.count * size_of(type);
+    }
+  }
+  return {communicator, in, given.out, given.count, type, op};
+}
+
+void run_blocking(const Call& call, Collective collective) {
+  switch (collective) {
+    case Collective::kAllReduce:
+      return call.communicator.all_reduce(call.in, call.out, call.count, call.type, call.op);
+    case Collective::kReduceScatter:
+      return call.communicator.reduce_scatter(call.in, call.out, call.count, call.type, call.op);
+    case Collective::kAllGather:
+      return call.communicator.all_gather(call.in, call.out, call.count, call.type);
+  }
+}
+
+Request started(const Call& call, Collective collective) {
+  switch (collective) {
+    case Collective::kAllReduce:
+      return call.communicator.start_all_reduce(call.in, call.out, call.count, call.type, call.op);
+    case Collective::kReduceScatter:
+      return call.communicator.start_reduce_scatter(call.in, call.out, call.count, call.type, call.op);
+    case Collective::kAllGather:
+      return call.communicator.start_all_gather(call.in, call.out, call.count, call.type);
+  }
+  return {};
+}
+
+Request prepared(const Call& call, Collective collective) {
+  switch (collective) {
+    case Collective::kAllReduce:
+      return call.communicator.prepare_all_reduce(call.in, call.out, call.count, call.type, call.op);
+    case Collective::kReduceScatter:
+      return call.communicator.prepare_reduce_scatter(call.in, call.out, call.count, call.type, call.op);
+    case Collective::kAllGather:
+      return call.communicator.prepare_all_gather(call.in, call.out, call.count, call.type);
+  }
+  return {};
+}
+
+gar_status run(const Arguments& arguments, Collective collective, const char* name) noexcept {
+  return guarded(name,
+                 [&](const char* function) { run_blocking(checked(arguments, collective, function), collective); });
+}
+
+using MakeRequest = Request(const Call& call, Collective collective);
+
+gar_status make_request(const Arguments& arguments, Collective collective, gar_request** request, const char* name,
+                        MakeRequest* make) noexcept {
+  return guarded(name, [&](const char* function) {
+    require(request != nullptr, function, "`request` is NULL; accepted: where the request shall be written");
+    // The memory first: an operation that has started must be able to tell its request.
+    auto result = std::make_unique<gar_request>();
+    result->request = make(checked(arguments, collective, function), collective);
+    *request = result.release();
+  });
+}
+
+}  // namespace
+
+}  // namespace gar::c_api
+
+using gar::Collective;
+using gar::c_api::guarded;
+using gar::c_api::make_request;
+using gar::c_api::require;
+using gar::c_api::run;
+
+extern "C" const char gar_in_place_address = 0;
+
+const char* gar_version(void) { return GAR_VERSION; }
+
+const char* gar_last_error(void) { return gar::c_api::last_error; }
+
+const char* gar_status_name(gar_status status) {
+  switch (status) {
+    case GAR_OK:
+      return "GAR_OK";
+    case GAR_ERROR_ARGUMENT:
+      return "GAR_ERROR_ARGUMENT";
+    case GAR_ERROR_TRANSPORT:
+      return "GAR_ERROR_TRANSPORT";
+    case GAR_ERROR_PLAN:
+      return "GAR_ERROR_PLAN";
+    case GAR_ERROR_PARSE:
+      return "GAR_ERROR_PARSE";
+    case GAR_ERROR_MEMORY:
+      return "GAR_ERROR_MEMORY";
+    case GAR_ERROR_INTERNAL:
+      return "GAR_ERROR_INTERNAL";
+    default:
+      return "unknown";
+  }
+}
+
+size_t gar_type_size(gar_type type) {
+  return type >= 0 && type < gar::kNumDataTypes ? static_cast<size_t>(gar::size_of(static_cast<gar::DataType>(type)))
+                                                : 0;
+}
+
+gar_status gar_comm_create_threads(int num_ranks, const gar_options* options, gar_comm** comms) {
+  return guarded(__func__, [&](const char* function) {
+    require(comms != nullptr, function, "`comms` is NULL; accepted: an array of num_ranks pointers");
+    require(num_ranks >= 1, function, "`num_ranks` is " + std::to_string(num_ranks) + "; accepted: 1 or more");
+    std::vector<std::unique_ptr<gar_comm>> made;
+    for (auto& communicator :
+         gar::thread_communicators(num_ranks, gar::c_api::communicator_options(options, function))) {
+      made.push_back(std::make_unique<gar_comm>(gar_comm{std::move(communicator)}));
+    }
+    std::transform(made.begin(), made.end(), comms, [](auto& comm) { return comm.release(); });
+  });
+}
+
+gar_status gar_comm_create_shm(const char* name, int rank, int size, const gar_options* options, gar_comm** comm) {
+  return guarded(__func__, [&](const char* function) {
+    require(comm != nullptr, function, "`comm` is NULL; accepted: where the communicator shall be written");
+    require(name != nullptr, function, "`name` is NULL; accepted: letters, digits, '-', '_' and '.'");
+    *comm = new gar_comm{
+        gar::shared_memory_communicator(name, rank, size, gar::c_api::communicator_options(options, function))};
+  });
+}
+
+void gar_comm_free(gar_comm* comm) { delete comm; }
+
+int gar_comm_rank(const gar_comm* comm) { return comm != nullptr ? comm->communicator.rank() : -1; }
+
+int gar_comm_size(const gar_comm* comm) { return comm != nullptr ? comm->communicator.size() : -1; }
+
+gar_status gar_all_reduce(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op) {
+  return run({comm, in, out, count, type, op}, Collective::kAllReduce, __func__);
+}
+
+gar_status gar_reduce_scatter(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
+                              gar_op op) {
+  return run({comm, in, out, block_count, type, op}, Collective::kReduceScatter, __func__);
+}
+
+gar_status gar_all_gather(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type) {
+  return run({comm, in, out, block_count, type}, Collective::kAllGather, __func__);
+}
+
+gar_status gar_barrier(gar_comm* comm) {
+  return guarded(__func__, [&](const char* function) { gar::c_api::communicator_of(comm, function).barrier(); });
+}
+
+gar_status gar_all_reduce_start(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op,
+                                gar_request** request) {
+  return make_request({comm, in, out, count, type, op}, Collective::kAllReduce, request, __func__, gar::c_api::started);
+}
+
+gar_status gar_reduce_scatter_start(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
+                                    gar_op op, gar_request** request) {
+  return make_request({comm, in, out, block_count, type, op}, Collective::kReduceScatter, request, __func__,
+                      gar::c_api::started);
+}
+
+gar_status gar_all_gather_start(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
+                                gar_request** request) {
+  return make_request({comm, in, out, block_count, type}, Collective::kAllGather, request, __func__,
+                      gar::c_api::started);
+}
+
+gar_status gar_all_reduce_prepare(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op,
+                                  gar_request** request) {
+  return make_request({comm, in, out, count, type, op}, Collective::kAllReduce, request, __func__,
+                      gar::c_api::prepared);
+}
+
+gar_status gar_reduce_scatter_prepare(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
+                                      gar_op op, gar_request** request) {
+  return make_request({comm, in, out, block_count, type, op}, Collective::kReduceScatter, request, __func__,
+                      gar::c_api::prepared);
+}
+
+gar_status gar_all_gather_prepare(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
+                                  gar_request** request) {
+  return make_request({comm, in, out, block_count, type}, Collective::kAllGather, request, __func__,
+                      gar::c_api::prepared);
+}
+
+gar_status gar_request_start(gar_request* request) {
+  return guarded(__func__, [&](const char* function) { gar::c_api::request_of(request, function).start(); });
+}
+
+gar_status gar_request_test(gar_request* request, int* is_complete) {
+  return guarded(__func__, [&](const char* function) {
+    require(is_complete != nullptr, function, "`is_complete` is NULL; accepted: where 0 or 1 shall be written");
+    *is_complete = gar::c_api::request_of(request, function).test() ? 1 : 0;
+  });
+}
+
+gar_status gar_request_wait(gar_request* request) {
+  return guarded(__func__, [&](const char* function) { gar::c_api::request_of(request, function).wait(); });
+}
+
+void gar_request_free(gar_request* request) { delete request; }
+
+gar_status gar_reduce(gar_type type, gar_op op, void* out, const void* const* operands, int num_operands,
+                      int64_t count) {
+  return guarded(__func__, [&](const char* function) {
+    const gar::DataType checked_type = gar::c_api::checked_type(type, function);
+    const gar::ReduceOp checked_op = gar::c_api::checked_op(op, function);
+    gar::c_api::check_count(count, "count", function);
+    require(num_operands >= 1, function, "`num_operands` is " + std::to_string(num_operands) + "; accepted: 1 or more");
+    require(operands != nullptr, function, "`operands` is NULL; accepted: an array of num_operands pointers");
+    const std::span<const void* const> all(operands, static_cast<std::size_t>(num_operands));
+    require(count == 0 || out != nullptr, function, "`out` is NULL; accepted only when there are no elements");
+    require(count == 0 || std::find(all.begin(), all.end(), nullptr) == all.end(), function,
+            "one of `operands` is NULL; accepted only when there are no elements");
+    gar::reduce(checked_type, checked_op, out, all, count);
+  });
+}

@@ -1,0 +1,43 @@
+// What the files of the C interface share: the objects behind the opaque types, and the border that no exception
+// crosses.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "gar/communicator.hpp"
+#include "gar/gar.h"
+
+// NOLINTBEGIN(readability-identifier-naming): the names of gar.h
+struct gar_comm {
+  gar::Communicator communicator;
+};
+
+struct gar_request {
+  gar::Request request;
+};
+// NOLINTEND(readability-identifier-naming)
+
+namespace gar::c_api {
+
+/// Keeps the message of the exception that is being handled for gar_last_error; returns its code.
+gar_status status_of_current_exception() noexcept;
+
+/// Runs body(function) and turns what it throws into a code. `function` is the name for messages.
+template <class Body>
+gar_status guarded(const char* function, Body&& body) noexcept {
+  try {
+    std::forward<Body>(body)(function);
+    return GAR_OK;
+  } catch (...) {
+    return status_of_current_exception();
+  }
+}
+
+/// Throws InvalidArgument "`function`: `message`".
+void require(bool condition, const char* function, const std::string& message);
+
+/// NULL: the defaults. Reads the files that the options name.
+CommunicatorOptions communicator_options(const gar_options* options, const char* function);
+
+}  // namespace gar::c_api

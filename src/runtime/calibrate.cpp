@@ -1,0 +1,72 @@
+// gamma and delta follow from two fan-ins: reducing f blocks of s floats takes (f - 1) s gamma + (f + 1) s delta, so
+// with T2 and T8 per float, delta = (7 T2 - T8) / 12 and gamma = T2 - 3 delta; both are kept positive. Blocks are as
+// large as those of real chunks, that is, in the caches.
+#include "runtime/calibrate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#include "gar/reduction.hpp"
+
+namespace gar {
+
+namespace {
+
+constexpr std::int64_t kBlock = 32 << 10;  // floats
+constexpr int kOperands = 8;
+constexpr double kSmallest = 1e-13;
+
+/// Best of several: what disturbs a measurement only makes it longer.
+template <class Work>
+double seconds_per_float(const Work& work) {
+  double best = 1;
+  for (int repetition = 0; repetition < 12; ++repetition) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    best = std::min(best, time.count() / static_cast<double>(kBlock));
+  }
+  return best;
+}
+
+}  // namespace
+
+LocalCosts measure_costs() {
+  std::vector<float> memory(static_cast<std::size_t>((kOperands + 1) * kBlock), 1.0F);
+  std::array<const void*, kOperands> operands{};
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    operands[i] = memory.data() + static_cast<std::ptrdiff_t>(i) * kBlock;
+  float* out = memory.data() + kOperands * kBlock;
+  const auto reduce_all = [&](std::size_t fan_in) {
+    return seconds_per_float(
+        [&] { reduce(DataType::kFloat32, ReduceOp::kSum, out, std::span(operands).first(fan_in), kBlock); });
+  };
+  LocalCosts costs;
+  const double two = reduce_all(2);
+  const double eight = reduce_all(kOperands);
+  costs.delta = std::max((7 * two - eight) / 12, kSmallest);
+  costs.gamma = std::max(two - 3 * costs.delta, kSmallest);
+  costs.beta = std::max(seconds_per_float([&] { copy(out, memory.data(), kBlock * 4); }), kSmallest);
+  return costs;
+}
+
+Topology host_topology(int num_ranks, const LocalCosts& costs) {
+  const double cores = std::max(1U, std::thread::hardware_concurrency());
+  const double share = std::max(1.0, num_ranks / cores);
+  Node server;
+  server.name = "rank";
+  server.alpha = costs.alpha / 2;  // a path passes two of them
+  server.uplink = {costs.beta * share, 0, 0};
+  server.server = {costs.gamma * share, costs.delta * share};
+  if (num_ranks == 1) return {"host", {server}, 0};
+  Node memory;
+  memory.name = "memory";
+  memory.children = {{0, num_ranks}};
+  return {"host", {server, memory}, 1};
+}
+
+}  // namespace gar

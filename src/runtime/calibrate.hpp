@@ -1,0 +1,22 @@
+// Parameters of this machine for the model, from a measurement of a few milliseconds.
+#pragma once
+
+#include "gar/topology.hpp"
+
+namespace gar {
+
+/// What a rank with a core of its own needs.
+struct LocalCosts {
+  double alpha = 5e-6;     ///< seconds for one rank's signal to reach the others
+  double beta = 4e-10;     ///< seconds per float copied through shared memory
+  double gamma = 1e-11;    ///< seconds per float added
+  double delta = 1.5e-10;  ///< seconds per float read or written while reducing
+};
+
+/// Measures beta, gamma and delta with the kernels that will run; alpha stays as built in. A few milliseconds.
+LocalCosts measure_costs();
+
+/// Ranks of one host as a star. Ranks that share a core share its time.
+Topology host_topology(int num_ranks, const LocalCosts& costs);
+
+}  // namespace gar

@@ -1,0 +1,169 @@
+// gentree+ on the network that the options, a file or a measurement gives. Sizes are planned per power of two, at the
+// middle of the class, so that the choice does not depend on which size came first.
+#include "runtime/choice.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+
+#include "gar/algorithms.hpp"
+#include "gar/io.hpp"
+#include "gar/planner.hpp"
+#include "gar/predict.hpp"
+#include "gar/verify.hpp"
+
+namespace gar {
+
+namespace {
+
+constexpr std::int64_t kDefaultLatencyBytes = 16 << 10;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): only read
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+double number_from(const char* name, const std::string& text, double smallest, const char* accepted) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value < smallest) {
+    throw InvalidArgument(fmt::format("{}={} in the environment: accepted is {}", name, text, accepted));
+  }
+  return value;
+}
+
+std::string reason_of(const TreePlan& tree, const Topology& topology) {
+  const std::string where = fmt::format("least predicted time on '{}'", topology.name());
+  for (const PlanCandidate& other : tree.considered) {
+    if (other.algorithm == tree.plan.algorithm || tree.considered.empty()) continue;
+    const double best = tree.considered.front().seconds;
+    return fmt::format("{}; next is {}, {:.0f}% longer", where, other.algorithm, 100 * (other.seconds / best - 1));
+  }
+  return where;
+}
+
+}  // namespace
+
+CommunicatorOptions with_environment(CommunicatorOptions options) {
+  if (options.algorithm.empty() && !options.plan) {
+    options.algorithm = environment("GAR_ALGO");
+    if (options.algorithm == "auto") options.algorithm.clear();
+    if (!options.algorithm.empty()) {
+      try {
+        parse_algorithm(options.algorithm);
+      } catch (const InvalidArgument& e) {
+        throw InvalidArgument(fmt::format("GAR_ALGO in the environment: {}", e.what()));
+      }
+    }
+  }
+  if (const std::string text = environment("GAR_TIMEOUT"); !text.empty()) {
+    options.timeout_s = number_from("GAR_TIMEOUT", text, 1e-3, "a number of seconds, at least 0.001");
+  }
+  if (const std::string text = environment("GAR_STAGING"); !text.empty() && options.staging_bytes == 0) {
+    options.staging_bytes = static_cast<std::int64_t>(
+        number_from("GAR_STAGING", text, 1024, "a number of bytes for each rank, at least 1024"));
+  }
+  if (const std::string text = environment("GAR_TOPOLOGY"); !text.empty() && !options.topology) {
+    options.topology = load_topology(text);
+  }
+  if (!(options.timeout_s > 0) || !std::isfinite(options.timeout_s)) {
+    throw InvalidArgument(fmt::format("timeout_s = {}: accepted is a number of seconds above 0", options.timeout_s));
+  }
+  if (options.staging_bytes < 0 || options.staging_bytes > (std::int64_t{1} << 40)) {
+    throw InvalidArgument(fmt::format("staging_bytes = {}: accepted is 0 (chosen) or a number of bytes for each rank",
+                                      options.staging_bytes));
+  }
+  const std::string debug = environment("GAR_DEBUG");
+  if (!debug.empty() && debug != "INFO" && debug != "0") {
+    throw InvalidArgument(fmt::format("GAR_DEBUG={} in the environment: accepted is INFO, or 0 for nothing", debug));
+  }
+  return options;
+}
+
+Chooser::Chooser(const CommunicatorOptions& options, Topology default_topology, int num_ranks)
+    : algorithm_(options.algorithm),
+      plan_(options.plan),
+      latency_bytes_(options.latency_bytes),
+      topology_(options.topology ? *options.topology : std::move(default_topology)),
+      num_ranks_(num_ranks) {
+  if (topology_.num_servers() != num_ranks) {
+    throw InvalidArgument(fmt::format(
+        "the topology '{}' has {} servers, but the communicator has {} ranks; accepted is one server per rank",
+        topology_.name(), topology_.num_servers(), num_ranks));
+  }
+  if (!algorithm_.empty() && algorithm_ != "latency") {
+    // A wrong name, or factors that do not fit, shall be noticed when the communicator is made.
+    const AlgorithmSpec spec = parse_algorithm(algorithm_);
+    if (!is_tree_planner(spec) && !(spec.factors.empty() && (spec.name == "hcps" || spec.name == "hring"))) {
+      build_plan(spec, num_ranks);
+    }
+  }
+  if (plan_) {
+    if (plan_->num_ranks != num_ranks) {
+      throw PlanError(
+          fmt::format("the plan is for {} ranks, but the communicator has {}", plan_->num_ranks, num_ranks));
+    }
+    if (plan_->collective != Collective::kAllReduce) throw PlanError("accepted is the plan of an AllReduce");
+    const VerifyReport report = verify(*plan_);
+    if (!report.ok) throw PlanError("the plan is wrong: " + report.problem);
+  }
+}
+
+bool Chooser::takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) const {
+  if (bytes > max_bytes || max_bytes == 0) return false;
+  if (algorithm_ == "latency") return true;
+  if (!algorithm_.empty() || plan_) return false;
+  return bytes <= (latency_bytes_ >= 0 ? latency_bytes_ : kDefaultLatencyBytes);
+}
+
+ChosenPlan Chooser::make(double size_floats) const {
+  ChosenPlan out;
+  Plan plan;
+  const std::string algorithm = algorithm_.empty() || algorithm_ == "latency" ? "gentree+" : algorithm_;
+  if (plan_) {
+    plan = *plan_;
+    out.reason = "the plan that was given";
+  } else if (const AlgorithmSpec spec = parse_algorithm(algorithm); spec.name == "gentree+") {
+    TreePlan tree = gentree_plus(topology_, size_floats);
+    out.reason = reason_of(tree, topology_);
+    plan = std::move(tree.plan);
+  } else if (is_tree_planner(spec)) {
+    plan = gentree(topology_, size_floats, {spec.name == "gentree", {}}).plan;
+    out.reason = "the algorithm that was asked for";
+  } else if (spec.factors.empty() && (spec.name == "hcps" || spec.name == "hring")) {
+    plan = build_plan(Predictor(topology_, {spec}).at(size_floats).front().spec, num_ranks_);
+    out.reason = "the algorithm that was asked for, with the best factors";
+  } else {
+    plan = build_plan(spec, num_ranks_);
+    out.reason = "the algorithm that was asked for";
+  }
+  if (!plan.is_explicit()) out.priced = std::make_shared<PricedPlan>(plan, topology_);
+  out.plan = std::make_shared<IndexedPlan>(std::move(plan));
+  return out;
+}
+
+const ChosenPlan& Chooser::choose(Collective collective, std::int64_t bytes) {
+  const int size_class = std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1)));
+  const auto known = plans_.find({collective, size_class});
+  if (known != plans_.end()) return known->second;
+  if (collective == Collective::kAllReduce) {
+    const double middle = 1.5 * std::ldexp(1.0, size_class - 1) / 4;
+    return plans_[{collective, size_class}] = make(middle);
+  }
+  ChosenPlan half = choose(Collective::kAllReduce, bytes);
+  if (half.plan->plan.is_explicit()) {
+    half.plan = std::make_shared<IndexedPlan>(gentree_plus(topology_, static_cast<double>(bytes) / 4).plan);
+    half.reason = "the plan that was given is for AllReduce only";
+  }
+  const Plan& whole = half.plan->plan;
+  half.plan = std::make_shared<IndexedPlan>(collective == Collective::kReduceScatter ? as_reduce_scatter(whole)
+                                                                                     : as_all_gather(whole));
+  half.priced = half.plan->plan.is_explicit() ? nullptr : std::make_shared<PricedPlan>(half.plan->plan, topology_);
+  return plans_[{collective, size_class}] = std::move(half);
+}
+
+}  // namespace gar

@@ -1,0 +1,51 @@
+// Which plan an operation runs, and why.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "gar/communicator.hpp"
+#include "gar/model.hpp"
+#include "runtime/schedule.hpp"
+
+namespace gar {
+
+/// A plan for a size class.
+struct ChosenPlan {
+  std::shared_ptr<const IndexedPlan> plan;
+  std::shared_ptr<const PricedPlan> priced;  ///< of the AllReduce; null for explicit plans
+  std::string reason;
+};
+
+/// Chooses plans for one communicator. All ranks come to the same choices.
+class Chooser {
+ public:
+  /// Reads the environment where the options leave something open. Throws InvalidArgument, PlanError, ParseError.
+  Chooser(const CommunicatorOptions& options, Topology default_topology, int num_ranks);
+
+  /// Vectors of so many bytes take the latency path of a transport that can exchange `max_bytes`.
+  [[nodiscard]] bool takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) const;
+  /// The plan for vectors of `bytes` (of all blocks together, for ReduceScatter and AllGather); the same for all sizes
+  /// between two powers of two.
+  const ChosenPlan& choose(Collective collective, std::int64_t bytes);
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+
+ private:
+  ChosenPlan make(double size_floats) const;
+
+  std::string algorithm_;
+  std::optional<Plan> plan_;
+  std::int64_t latency_bytes_;
+  Topology topology_;
+  std::int64_t num_ranks_;
+  std::map<std::pair<Collective, int>, ChosenPlan> plans_;
+};
+
+/// Options with what the environment adds. Throws InvalidArgument that names the variable.
+CommunicatorOptions with_environment(CommunicatorOptions options);
+
+}  // namespace gar

@@ -1,0 +1,208 @@
+// The public face of the engine, and the communicators that need no MPI.
+#include "gar/communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "runtime/calibrate.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/shared/shared_transport.hpp"
+
+namespace gar {
+
+struct Communicator::Impl {
+  std::shared_ptr<Engine> engine;  ///< requests keep it, too
+};
+
+struct Request::Impl {
+  std::shared_ptr<Engine> engine;
+  std::shared_ptr<Engine::Task> task;
+};
+
+Request::Request(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Request::Request(Request&&) noexcept = default;
+
+Request& Request::operator=(Request&& other) noexcept {
+  std::swap(impl_, other.impl_);
+  return *this;
+}
+
+Request::~Request() {
+  try {
+    wait();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): who wants to know calls wait
+  }
+}
+
+void Request::start() {
+  if (impl_ == nullptr) throw InvalidArgument("start: this request belongs to no operation");
+  impl_->engine->start(impl_->task);
+}
+
+bool Request::test() { return impl_ == nullptr || impl_->engine->test(*impl_->task); }
+
+void Request::wait() {
+  if (impl_ != nullptr) impl_->engine->wait(*impl_->task);
+}
+
+Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+Communicator::~Communicator() = default;
+
+int Communicator::rank() const { return impl_->engine->rank(); }
+int Communicator::size() const { return impl_->engine->size(); }
+
+void Communicator::all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op) {
+  impl_->engine->run({Collective::kAllReduce, in, out, count, type, op});
+}
+
+void Communicator::reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op) {
+  impl_->engine->run({Collective::kReduceScatter, in, out, block_count, type, op});
+}
+
+void Communicator::all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
+  impl_->engine->run({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
+}
+
+void Communicator::barrier() {
+  // Everybody's contribution goes into the one element, so nobody has it before all have come.
+  std::int8_t token = 0;
+  impl_->engine->run({Collective::kAllReduce, &token, &token, 1, DataType::kInt8, ReduceOp::kSum});
+}
+
+namespace {
+
+std::shared_ptr<Engine::Task> make_task(Engine& engine, const Call& call) {
+  engine.check(call);
+  auto task = std::make_shared<Engine::Task>();
+  task->call = call;
+  task->path = engine.path_of(call);
+  return task;
+}
+
+}  // namespace
+
+Request Communicator::prepare(const CollectiveCall& call) {
+  const Call c{call.collective, call.in, call.out, call.count, call.type, call.op};
+  return Request(std::make_shared<Request::Impl>(Request::Impl{impl_->engine, make_task(*impl_->engine, c)}));
+}
+
+Request Communicator::start(const CollectiveCall& call) {
+  Request request = prepare(call);
+  request.start();
+  return request;
+}
+
+PlanReport Communicator::report(Collective collective, std::int64_t count, DataType type) {
+  Call call{collective, nullptr, nullptr, count, type, ReduceOp::kSum};
+  call.in = call.out = &call;  // never read
+  impl_->engine->check(call);
+  return impl_->engine->path_of(call).report;
+}
+
+Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
+                               Topology default_topology) {
+  auto impl = std::make_unique<Communicator::Impl>();
+  impl->engine = std::make_shared<Engine>(std::move(transport), options, std::move(default_topology));
+  return Communicator(std::move(impl));
+}
+
+namespace {
+
+void check_size(int size, const char* function) {
+  constexpr int kMostRanks = 4096;
+  if (size < 1 || size > kMostRanks) {
+    throw InvalidArgument(fmt::format("{}: {} ranks; accepted are 1 to {}", function, size, kMostRanks));
+  }
+}
+
+/// Exchanges a few bytes on a new transport; afterwards `values` are those of rank 0. The time of a later one is what
+/// a synchronisation costs.
+template <class T>
+void share(Transport& transport, std::uint64_t sequence, T& values) {
+  Signature signature;
+  signature.sequence = sequence;
+  signature.collective = Collective::kAllGather;
+  signature.count = sizeof(T);
+  signature.type = DataType::kUint8;
+  transport.begin(signature);
+  std::vector<const std::byte*> operands(static_cast<std::size_t>(transport.size()));
+  while (!transport.try_exchange(&values, sizeof(T), operands)) transport.wait();
+  transport.progressed();
+  T first{};
+  std::memcpy(&first, operands[0], sizeof(T));
+  values = first;
+}
+
+/// Rank 0 measures its kernels while the others wait; then everybody takes part in some exchanges for the latency.
+LocalCosts agree_on_costs(Transport& transport) {
+  LocalCosts costs;
+  if (transport.size() == 1) return costs;
+  if (transport.rank() == 0) costs = measure_costs();
+  share(transport, 1, costs);
+  constexpr std::uint64_t kExchanges = 24;
+  double best = 1;
+  for (std::uint64_t i = 0; i < kExchanges; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    int token = 0;
+    share(transport, 2 + i, token);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    best = std::min(best, time.count());
+  }
+  costs.alpha = best;
+  share(transport, 2 + kExchanges, costs);
+  return costs;
+}
+
+void check_name(std::string_view name) {
+  const auto is_fine = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
+  if (name.empty() || name.size() > 100 || !std::all_of(name.begin(), name.end(), is_fine)) {
+    throw InvalidArgument(
+        fmt::format("shared_memory_communicator: the name '{}' has {} characters; accepted are 1 to 100 letters, "
+                    "digits, '-', '_' and '.'",
+                    name.substr(0, 100), name.size()));
+  }
+}
+
+}  // namespace
+
+std::vector<Communicator> thread_communicators(int num_ranks, const CommunicatorOptions& options) {
+  check_size(num_ranks, "thread_communicators");
+  const CommunicatorOptions complete = with_environment(options);
+  const std::shared_ptr<Segment> segment = make_private_segment(suitable_shape(num_ranks, complete.staging_bytes));
+  const Topology topology = host_topology(num_ranks, num_ranks == 1 ? LocalCosts() : measure_costs());
+  std::vector<Communicator> out;
+  for (int rank = 0; rank < num_ranks; ++rank) {
+    out.push_back(make_communicator(
+        std::make_unique<SharedTransport>(segment, Membership{rank, num_ranks, {}}, complete.timeout_s), complete,
+        topology));
+  }
+  return out;
+}
+
+Communicator shared_memory_communicator(std::string_view name, int rank, int size, const CommunicatorOptions& options) {
+  check_size(size, "shared_memory_communicator");
+  check_name(name);
+  if (rank < 0 || rank >= size) {
+    throw InvalidArgument(
+        fmt::format("shared_memory_communicator: rank {} of {}; accepted are 0 to {}", rank, size, size - 1));
+  }
+  const CommunicatorOptions complete = with_environment(options);
+  const std::shared_ptr<Segment> segment =
+      join_segment(name, rank, suitable_shape(size, complete.staging_bytes), complete.timeout_s);
+  auto transport = std::make_unique<SharedTransport>(segment, Membership{rank, size, {}}, complete.timeout_s);
+  const Topology topology = host_topology(size, agree_on_costs(*transport));
+  try {
+    return make_communicator(std::move(transport), complete, topology);
+  } catch (const std::exception& e) {
+    segment->set_failure(rank, e.what());
+    throw;
+  }
+}
+
+}  // namespace gar

@@ -1,0 +1,420 @@
+#include "runtime/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <iostream>
+#include <list>
+
+#if __has_include("runtime/reproducible.hpp")
+#include "runtime/reproducible.hpp"
+#else
+#include <functional>
+namespace gar {
+struct PlainCollectives {
+  int size;
+  std::function<void(const void*, void*, std::int64_t, DataType, ReduceOp)> all_reduce, reduce_scatter;
+  std::function<void(const void*, void*, std::int64_t, DataType)> all_gather;
+};
+inline bool changes_bits(DataType, ReduceOp) { return false; }
+inline void reproducible_all_reduce(PlainCollectives&, const void*, void*, std::int64_t, DataType, ReduceOp) {}
+inline void reproducible_reduce_scatter(PlainCollectives&, int, const void*, void*, std::int64_t, DataType, ReduceOp) {}
+}  // namespace gar
+#endif
+
+namespace gar {
+
+namespace {
+
+constexpr std::size_t kMaxPaths = 64;
+
+/// Communicators whose operations make progress only inside calls.
+struct Polled {
+  std::recursive_mutex mutex;
+  std::list<Engine*> engines;
+};
+Polled& polled() {
+  static Polled instance;
+  return instance;
+}
+
+std::int64_t total_count(const Call& call, int size) {
+  return call.collective == Collective::kAllReduce ? call.count : call.count * size;
+}
+
+std::string_view name_of(Collective collective) {
+  return collective == Collective::kAllReduce       ? "all_reduce"
+         : collective == Collective::kReduceScatter ? "reduce_scatter"
+                                                    : "all_gather";
+}
+
+void reduce_exchanged(const Call& call, int rank, std::span<const std::byte*> operands) {
+  const std::int64_t bytes = call.count * size_of(call.type);
+  if (bytes == 0) return;
+  if (call.collective == Collective::kAllGather) {
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      std::byte* out = static_cast<std::byte*>(call.out) + static_cast<std::int64_t>(i) * bytes;
+      if (static_cast<int>(i) != rank || out != call.in) copy(out, operands[i], bytes);
+    }
+    return;
+  }
+  std::vector<const void*> inputs(operands.begin(), operands.end());
+  if (call.collective == Collective::kReduceScatter) {
+    for (const void*& input : inputs) input = static_cast<const std::byte*>(input) + rank * bytes;
+  }
+  reduce(call.type, call.op, call.out, inputs, call.count);
+}
+
+}  // namespace
+
+std::string describe(const Signature& signature) {
+  if (signature.collective == Collective::kAllGather) {
+    return fmt::format("all_gather of {} {}", signature.count, to_string(signature.type));
+  }
+  return fmt::format("{} of {} {}, {}", name_of(signature.collective), signature.count, to_string(signature.type),
+                     to_string(signature.op));
+}
+
+std::string describe_mismatch(const Signature& ours, int our_rank, const Signature& theirs, int their_rank) {
+  const std::string mine = describe(ours);
+  const std::string other = describe(theirs);
+  const std::string_view why = mine == other ? " with another plan" : "";
+  return fmt::format("rank {} called {}, but rank {} called {}{}; accepted is the same call on all ranks", our_rank,
+                     mine, their_rank, other, why);
+}
+
+/// One operation that can be carried on a little at a time.
+class Engine::Running {
+ public:
+  Running(Engine& engine, const Call& call, const Path& path) : engine_(engine), call_(call), schedule_(path.schedule) {
+    Signature signature;
+    signature.sequence = engine.sequence_++;
+    signature.collective = call.collective;
+    signature.count = call.count;
+    signature.type = call.type;
+    signature.op = call.collective == Collective::kAllGather ? ReduceOp::kSum : call.op;
+    signature.plan = schedule_ == nullptr ? 0 : schedule_->fingerprint;
+    Transport& transport = *engine.transport_;
+    transport.begin(signature);
+    if (schedule_ == nullptr) {
+      operands_.resize(static_cast<std::size_t>(engine.size()));
+      return;
+    }
+    const Buffers buffers{static_cast<const std::byte*>(call.in), static_cast<std::byte*>(call.out), call.type,
+                          call.op};
+    execution_.emplace(transport, *schedule_, buffers, engine.serial_, engine.scratch_);
+    engine.serial_ += static_cast<std::uint32_t>(schedule_->num_chunks);
+  }
+
+  bool advance() {
+    if (execution_) return execution_->advance();
+    const std::int64_t bytes = call_.collective == Collective::kReduceScatter
+                                   ? call_.count * engine_.size() * size_of(call_.type)
+                                   : call_.count * size_of(call_.type);
+    if (!engine_.transport_->try_exchange(call_.in, bytes, operands_)) return false;
+    engine_.transport_->progressed();
+    reduce_exchanged(call_, engine_.rank(), operands_);
+    return true;
+  }
+
+ private:
+  Engine& engine_;
+  Call call_;
+  std::shared_ptr<const Schedule> schedule_;
+  std::optional<Execution> execution_;
+  std::vector<const std::byte*> operands_;
+};
+
+Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options, Topology default_topology)
+    : transport_(std::move(transport)),
+      options_(options),
+      chooser_(options, std::move(default_topology), transport_->size()),
+      log_(options.log),
+      sequence_(kFirstSequence) {
+  const char* debug = std::getenv("GAR_DEBUG");  // NOLINT(concurrency-mt-unsafe): only read
+  if (!log_ && debug != nullptr && std::string_view(debug) == "INFO" && rank() == 0) {
+    log_ = [](std::string_view line) { std::cerr << fmt::format("gar: {}\n", line); };
+  }
+  if (!transport_->allows_threads()) {
+    const std::lock_guard lock(polled().mutex);
+    polled().engines.push_back(this);
+  }
+}
+
+Engine::~Engine() {
+  if (transport_->allows_threads()) {
+    {
+      const std::lock_guard lock(mutex_);
+      is_ending_ = true;
+    }
+    changed_.notify_all();
+    if (worker_.joinable()) worker_.join();
+    return;
+  }
+  while (!queue_.empty()) {
+    poll_all();
+    if (!queue_.empty()) pause();
+  }
+  const std::lock_guard lock(polled().mutex);
+  polled().engines.remove(this);
+}
+
+void Engine::check(const Call& call) const {
+  const std::string_view name = name_of(call.collective);
+  if (call.count < 0) throw InvalidArgument(fmt::format("{}: count = {}; accepted is 0 or more", name, call.count));
+  const int type = static_cast<int>(call.type);
+  const int op = static_cast<int>(call.op);
+  if (type < 0 || type >= kNumDataTypes || op < 0 || op >= kNumReduceOps) {
+    throw InvalidArgument(fmt::format("{}: unknown type {} or operator {}", name, type, op));
+  }
+  constexpr std::int64_t kMost = std::int64_t{1} << 50;
+  if (call.count > kMost / size_of(call.type) / size()) {
+    throw InvalidArgument(fmt::format("{}: count = {} is too large", name, call.count));
+  }
+  if (call.count > 0 && (call.in == nullptr || call.out == nullptr)) {
+    throw InvalidArgument(
+        fmt::format("{}: `{}` is null, but count is {}", name, call.in == nullptr ? "in" : "out", call.count));
+  }
+  if (call.collective != Collective::kAllGather && !is_supported(call.type, call.op)) {
+    throw InvalidArgument(fmt::format("{}: {} of {}; accepted for {} are sum, prod, min and max", name,
+                                      to_string(call.op), to_string(call.type), to_string(call.type)));
+  }
+}
+
+PlanReport Engine::make_report(const Call& call, const Schedule* schedule, const ChosenPlan* plan) const {
+  PlanReport report;
+  report.transport = transport_->name();
+  if (schedule == nullptr) {
+    report.algorithm = size() == 1 ? "copy" : "latency";
+    report.reason = size() == 1 ? "one rank" : "small: every rank reads all operands, one synchronisation";
+    return report;
+  }
+  report.algorithm = schedule->plan->plan.algorithm;
+  report.reason = plan->reason;
+  report.num_chunks = schedule->num_chunks;
+  if (plan->priced) {
+    const double floats = static_cast<double>(total_count(call, size()) * size_of(call.type)) / 4;
+    report.predicted_seconds = plan->priced->cost(floats).total();
+  }
+  return report;
+}
+
+void Engine::log_once(const Call& call, const PlanReport& report) {
+  if (!log_) return;
+  const std::int64_t bytes = total_count(call, size()) * size_of(call.type);
+  const int size_class = std::bit_width(static_cast<std::uint64_t>(bytes));
+  if (std::exchange(has_logged_[{call.collective, size_class}], true)) return;
+  const std::int64_t from = bytes == 0 ? 0 : std::int64_t{1} << (size_class - 1);
+  const std::int64_t to = bytes == 0 ? 0 : 2 * from - 1;
+  log_(fmt::format("{} of {}..{} bytes, {} ranks over {}: {}{}{} ({})", name_of(call.collective), from, to, size(),
+                   report.transport, report.algorithm,
+                   report.num_chunks > 1 ? fmt::format(" in {} chunks", report.num_chunks) : "",
+                   report.predicted_seconds >= 0 ? fmt::format(", predicted {:.3g} s", report.predicted_seconds) : "",
+                   report.reason));
+}
+
+Path Engine::path_of(const Call& call) {
+  const std::lock_guard lock(choice_mutex_);
+  const std::int64_t element_size = size_of(call.type);
+  const bool is_reproducible =
+      options_.reproducible && call.collective != Collective::kAllGather && changes_bits(call.type, call.op);
+  const Key key{call.collective, call.count, element_size};
+  auto known = paths_.find(key);
+  if (known == paths_.end()) {
+    Path path;
+    const std::int64_t bytes = total_count(call, size()) * element_size;
+    const std::int64_t exchanged = call.collective == Collective::kAllGather ? call.count * element_size : bytes;
+    const std::int64_t most = transport_->max_latency_bytes();
+    if (size() == 1 || (call.count == 0 && most > 0) || chooser_.takes_latency_path(exchanged, most)) {
+      path.report = make_report(call, nullptr, nullptr);
+    } else if (call.count > 0) {
+      const ChosenPlan& chosen = chooser_.choose(call.collective, bytes);
+      path.schedule = std::make_shared<Schedule>(
+          make_schedule(chosen.plan, rank(), call.count, element_size, transport_->limits()));
+      path.report = make_report(call, path.schedule.get(), &chosen);
+    }
+    if (paths_.size() >= kMaxPaths) paths_.clear();
+    known = paths_.emplace(key, std::move(path)).first;
+    log_once(call, known->second.report);
+  }
+  Path out = known->second;
+  out.is_reproducible = is_reproducible;
+  if (is_reproducible) {
+    out.report.reason = "reproducible: " + out.report.reason;
+    out.report.predicted_seconds = -1;
+  }
+  return out;
+}
+
+void Engine::run_path(const Call& call, const Path& path) {
+  if (size() == 1) {
+    if (call.count > 0 && call.in != call.out) copy(call.out, call.in, call.count * size_of(call.type));
+    return;
+  }
+  if (path.is_reproducible) {
+    run_reproducible(call);
+    return;
+  }
+  if (call.count == 0 && transport_->max_latency_bytes() == 0) return;
+  try {
+    Running running(*this, call, path);
+    while (!running.advance()) transport_->wait();
+  } catch (const std::exception& e) {
+    transport_->fail(e.what());
+    throw;
+  }
+}
+
+void Engine::run_reproducible(const Call& call) {
+  PlainCollectives plain;
+  plain.size = size();
+  const auto run_plain = [this](Collective collective, const void* in, void* out, std::int64_t count, DataType type,
+                                ReduceOp op) {
+    const Call part{collective, in, out, count, type, op};
+    Path path = path_of(part);
+    path.is_reproducible = false;
+    run_path(part, path);
+  };
+  plain.all_reduce = [&](const void* in, void* out, std::int64_t count, DataType type, ReduceOp op) {
+    run_plain(Collective::kAllReduce, in, out, count, type, op);
+  };
+  plain.reduce_scatter = [&](const void* in, void* out, std::int64_t count, DataType type, ReduceOp op) {
+    run_plain(Collective::kReduceScatter, in, out, count, type, op);
+  };
+  plain.all_gather = [&](const void* in, void* out, std::int64_t count, DataType type) {
+    run_plain(Collective::kAllGather, in, out, count, type, ReduceOp::kSum);
+  };
+  if (call.collective == Collective::kAllReduce) {
+    reproducible_all_reduce(plain, call.in, call.out, call.count, call.type, call.op);
+  } else {
+    reproducible_reduce_scatter(plain, rank(), call.in, call.out, call.count, call.type, call.op);
+  }
+}
+
+void Engine::run(const Call& call) {
+  check(call);
+  const Path path = path_of(call);
+  bool is_idle = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_idle = queue_.empty() && transport_->allows_threads();
+  }
+  if (is_idle) {
+    run_path(call, path);
+    return;
+  }
+  const auto task = std::make_shared<Task>();
+  task->call = call;
+  task->path = path;
+  start(task);
+  wait(*task);
+}
+
+void Engine::start(const std::shared_ptr<Task>& task) {
+  if (task->is_active) {
+    throw InvalidArgument("start: the operation is still running; accepted after wait, or test that returned true");
+  }
+  const std::unique_lock lock(mutex_);
+  task->is_active = true;
+  task->is_done = false;
+  task->error = nullptr;
+  queue_.push_back(task);
+  if (!transport_->allows_threads()) return;
+  if (!worker_.joinable()) worker_ = std::thread(&Engine::work, this);
+  changed_.notify_all();
+}
+
+void Engine::complete(Task& task, std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  task.is_done = true;
+  task.error = std::move(error);
+  queue_.pop_front();
+  changed_.notify_all();
+}
+
+void Engine::work() {
+  while (true) {
+    std::shared_ptr<Task> task;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return is_ending_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      task = queue_.front();
+    }
+    std::exception_ptr error;
+    try {
+      run_path(task->call, task->path);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    complete(*task, error);
+  }
+}
+
+void Engine::poll() {
+  if (queue_.empty()) return;
+  const std::shared_ptr<Task> task = queue_.front();
+  const bool is_resumable = size() > 1 && !task->path.is_reproducible &&
+                            (task->path.schedule != nullptr || transport_->max_latency_bytes() > 0);
+  std::exception_ptr error;
+  try {
+    if (is_resumable) {
+      if (polled_ == nullptr) polled_ = std::make_unique<Running>(*this, task->call, task->path);
+      if (!polled_->advance()) return;
+    } else {
+      run_path(task->call, task->path);
+    }
+  } catch (const std::exception& e) {
+    transport_->fail(e.what());
+    error = std::current_exception();
+  }
+  polled_ = nullptr;
+  complete(*task, error);
+}
+
+void Engine::pause() {
+  try {
+    transport_->wait();
+  } catch (...) {
+    if (queue_.empty()) return;
+    polled_ = nullptr;
+    complete(*queue_.front(), std::current_exception());
+  }
+}
+
+void Engine::poll_all() {
+  const std::lock_guard lock(polled().mutex);
+  for (Engine* engine : polled().engines) engine->poll();
+}
+
+bool Engine::test(Task& task) {
+  if (!task.is_active) return true;
+  if (!transport_->allows_threads()) poll_all();
+  std::exception_ptr error;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!task.is_done) return false;
+    error = task.error;
+  }
+  task.is_active = false;
+  if (error) std::rethrow_exception(error);
+  return true;
+}
+
+void Engine::wait(Task& task) {
+  if (!task.is_active) return;
+  if (transport_->allows_threads()) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return task.is_done; });
+  } else {
+    while (!task.is_done) {
+      poll_all();
+      if (!task.is_done) pause();
+    }
+  }
+  test(task);
+}
+
+}  // namespace gar

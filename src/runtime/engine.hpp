@@ -1,0 +1,111 @@
+// What a communicator does, one operation after the other.
+//
+// Operations run in the order of the calls. A blocking call runs in the caller's thread. A non-blocking one runs in a
+// thread of the communicator, which is started with the first of them; where the transport does not allow that (an MPI
+// without thread support), all such communicators of the process make progress inside any call to test or wait, so that
+// ranks may wait in different orders.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "gar/communicator.hpp"
+#include "runtime/choice.hpp"
+#include "runtime/executor.hpp"
+#include "runtime/transport.hpp"
+
+namespace gar {
+
+/// A call of the user.
+struct Call {
+  Collective collective = Collective::kAllReduce;
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::int64_t count = 0;  ///< of a block, for ReduceScatter and AllGather
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+};
+
+/// How a call runs.
+struct Path {
+  std::shared_ptr<const Schedule> schedule;  ///< null: latency path, or nothing to communicate
+  bool is_reproducible = false;              ///< built from several calls
+  PlanReport report;
+};
+
+class Engine {
+ public:
+  Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options, Topology default_topology);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  [[nodiscard]] int rank() const { return transport_->rank(); }
+  [[nodiscard]] int size() const { return transport_->size(); }
+  /// Throws InvalidArgument.
+  void check(const Call& call) const;
+  /// Decides how a call runs; remembered per length and type, and logged once per size class.
+  Path path_of(const Call& call);
+
+  void run(const Call& call);
+
+  /// A non-blocking or persistent operation.
+  struct Task {
+    Call call;
+    Path path;
+    bool is_active = false;    ///< queued or running; owned by the user's side
+    bool is_done = false;      ///< guarded by the engine's mutex
+    std::exception_ptr error;  ///< guarded by the engine's mutex
+  };
+  void start(const std::shared_ptr<Task>& task);
+  bool test(Task& task);
+  void wait(Task& task);
+
+ private:
+  class Running;
+
+  void run_path(const Call& call, const Path& path);
+  void run_reproducible(const Call& call);
+  void work();
+  void complete(Task& task, std::exception_ptr error);
+  /// Without a thread: a little progress on the first operation of the queue.
+  void poll();
+  static void poll_all();
+  /// Without a thread: sleeps a moment; an error of the transport becomes that of the operation under way.
+  void pause();
+  PlanReport make_report(const Call& call, const Schedule* schedule, const ChosenPlan* plan) const;
+  void log_once(const Call& call, const PlanReport& report);
+
+  std::unique_ptr<Transport> transport_;
+  CommunicatorOptions options_;
+  std::mutex choice_mutex_;
+  Chooser chooser_;
+  using Key = std::tuple<Collective, std::int64_t, std::int64_t>;  // count, element size
+  std::map<Key, Path> paths_;
+  std::map<std::pair<Collective, int>, bool> has_logged_;
+  std::function<void(std::string_view)> log_;
+
+  std::uint64_t sequence_;
+  std::uint32_t serial_ = 1;
+  std::vector<std::byte> scratch_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Task>> queue_;  ///< the first one is running
+  std::thread worker_;
+  bool is_ending_ = false;
+  std::unique_ptr<Running> polled_;  ///< without a thread: the operation under way
+};
+
+/// Numbers of operations below this are for setting a transport up.
+inline constexpr std::uint64_t kFirstSequence = 1000;
+
+}  // namespace gar

@@ -1,0 +1,65 @@
+// Runs a rank's part of one operation over a transport.
+//
+// Chunks follow each other: a step of a chunk starts when the chunk's previous step is complete and the chunk before
+// has started the same step (the order that the simulator follows, too). As many chunks are under way as the transport
+// has slots, so that reducing one overlaps waiting for another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "runtime/schedule.hpp"
+#include "runtime/transport.hpp"
+
+namespace gar {
+
+/// The user's side of an operation. ReduceScatter: `in` has a block for every rank, `out` one; AllGather: the other way
+/// round.
+struct Buffers {
+  const std::byte* in = nullptr;
+  std::byte* out = nullptr;
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+};
+
+class Execution {
+ public:
+  /// `serial` is the communicator's number of the first chunk; chunks take consecutive ones. `scratch` is kept by the
+  /// caller and reused.
+  Execution(Transport& transport, const Schedule& schedule, const Buffers& buffers, std::uint32_t serial,
+            std::vector<std::byte>& scratch);
+  /// Does what can be done now. True when the operation is complete.
+  bool advance();
+
+ private:
+  struct Chunk {
+    Flight flight;
+    int step = 0;
+    bool has_sent = false;  ///< the sends of `step`
+    bool is_finished = false;
+  };
+
+  bool open_chunks();
+  bool advance_chunk(std::size_t i);
+  bool may_start(std::size_t i) const;
+  void reduce_step(const Chunk& chunk);
+  void prologue(const Chunk& chunk);
+  void epilogue(const Chunk& chunk);
+  [[nodiscard]] std::byte* block_of(const Chunk& chunk, const std::byte* base, std::int64_t block) const;
+
+  Transport& transport_;
+  const Schedule& schedule_;
+  Buffers buffers_;
+  std::uint32_t serial_;
+  TransportLimits limits_;
+  std::vector<std::byte>& scratch_;
+  Stores stores_ = Stores::kCached;
+  std::int64_t next_chunk_ = 0;
+  std::deque<Chunk> chunks_;  ///< under way, oldest first
+  std::vector<const std::byte*> received_;
+  std::vector<const void*> operands_;
+};
+
+}  // namespace gar

@@ -1,0 +1,172 @@
+#include "runtime/mpi/control.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <thread>
+
+namespace gar {
+
+WireSignature to_wire(const Signature& signature, int rank) {
+  return {signature.sequence,
+          signature.count,
+          signature.plan,
+          static_cast<std::int32_t>(signature.collective),
+          static_cast<std::int32_t>(signature.type),
+          static_cast<std::int32_t>(signature.op),
+          rank};
+}
+
+Signature from_wire(const WireSignature& wire) {
+  Signature out;
+  out.sequence = wire.sequence;
+  out.collective = static_cast<Collective>(wire.collective);
+  out.count = wire.count;
+  out.type = static_cast<DataType>(wire.type);
+  out.op = static_cast<ReduceOp>(wire.op);
+  out.plan = wire.plan;
+  return out;
+}
+
+MpiControl::MpiControl(MPI_Comm comm, int rank, int size, const MpiTags& tags)
+    : comm_(comm), rank_(rank), size_(size), tags_(tags), peers_(static_cast<std::size_t>(size)) {}
+
+MpiControl::~MpiControl() {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  const auto all_sent = [&] {
+    std::erase_if(outgoing_, [](Outgoing& o) { return is_sent(o.requests); });
+    return outgoing_.empty() && is_sent(aborts_);
+  };
+  while (!all_sent()) {
+    if (std::chrono::steady_clock::now() > limit) return abandon();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+/// Short messages leave at once, unless their receiver hangs: then MPI keeps them, and the memory with them.
+void MpiControl::abandon() noexcept {
+  const auto release = [](std::vector<MPI_Request>& requests) {
+    for (MPI_Request& request : requests) {
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
+  };
+  release(aborts_);
+  static_cast<void>(abort_text_.release());
+  for (Outgoing& outgoing : outgoing_) {
+    release(outgoing.requests);
+    static_cast<void>(outgoing.wire.release());
+  }
+}
+
+bool MpiControl::is_sent(std::vector<MPI_Request>& requests) {
+  int is_done = 1;
+  if (requests.empty()) return true;
+  return MPI_Testall(static_cast<int>(requests.size()), requests.data(), &is_done, MPI_STATUSES_IGNORE) !=
+             MPI_SUCCESS ||
+         is_done != 0;
+}
+
+void MpiControl::begin(const Signature& signature) {
+  signature_ = signature;
+  std::erase_if(outgoing_, [](Outgoing& o) { return is_sent(o.requests); });
+  outgoing_.push_back({std::make_unique<WireSignature>(to_wire(signature, rank_)), {}});
+}
+
+void MpiControl::announce(int peer) {
+  Peer& state = peers_[static_cast<std::size_t>(peer)];
+  if (state.announced == signature_.sequence) return;
+  state.announced = signature_.sequence;
+  Outgoing& outgoing = outgoing_.back();
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Isend(outgoing.wire.get(), sizeof(WireSignature), MPI_BYTE, peer, tags_.signature(), comm_, &request),
+            "MPI_Isend");
+  outgoing.requests.push_back(request);
+}
+
+bool MpiControl::is_agreed(int peer) {
+  Peer& state = peers_[static_cast<std::size_t>(peer)];
+  if (state.agreed == signature_.sequence) return true;
+  if (state.incoming.empty()) take_signatures();
+  if (state.incoming.empty()) return false;
+  const WireSignature theirs = state.incoming.front();
+  if (!(from_wire(theirs) == signature_)) mismatch(theirs);
+  state.incoming.pop_front();
+  state.agreed = signature_.sequence;
+  return true;
+}
+
+void MpiControl::mismatch(const WireSignature& theirs) const {
+  throw TransportError(describe_mismatch(signature_, rank_, from_wire(theirs), theirs.rank));
+}
+
+void MpiControl::take_signatures() {
+  while (true) {
+    int is_there = 0;
+    MPI_Status status;
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tags_.signature(), comm_, &is_there, &status), "MPI_Iprobe");
+    if (is_there == 0) return;
+    WireSignature wire;
+    check_mpi(MPI_Recv(&wire, sizeof wire, MPI_BYTE, status.MPI_SOURCE, tags_.signature(), comm_, MPI_STATUS_IGNORE),
+              "MPI_Recv");
+    peers_[static_cast<std::size_t>(status.MPI_SOURCE)].incoming.push_back(wire);
+    // Somebody who runs another plan may send to ranks that do not wait for it.
+    if (wire.sequence == signature_.sequence && !(from_wire(wire) == signature_)) mismatch(wire);
+  }
+}
+
+void MpiControl::take_abort() {
+  int is_there = 0;
+  MPI_Status status;
+  check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tags_.abort(), comm_, &is_there, &status), "MPI_Iprobe");
+  if (is_there == 0) return;
+  AbortText text{};
+  check_mpi(MPI_Recv(text.data(), static_cast<int>(text.size()) - 1, MPI_BYTE, status.MPI_SOURCE, tags_.abort(), comm_,
+                     MPI_STATUS_IGNORE),
+            "MPI_Recv");
+  heard_abort_ = true;
+  throw TransportError(fmt::format("rank {} gave up: {}", status.MPI_SOURCE, text.data()));
+}
+
+/// A rank that takes the latency path for this very operation is found by its own kind of message.
+void MpiControl::take_exchange() {
+  int is_there = 0;
+  MPI_Status status;
+  const int tag = tags_.exchange(signature_.sequence, 0);
+  check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm_, &is_there, &status), "MPI_Iprobe");
+  if (is_there == 0) return;
+  int bytes = 0;
+  MPI_Get_count(&status, MPI_BYTE, &bytes);
+  std::vector<std::byte> message(std::max(static_cast<std::size_t>(bytes), sizeof(WireSignature)));
+  check_mpi(MPI_Recv(message.data(), static_cast<int>(message.size()), MPI_BYTE, status.MPI_SOURCE, tag, comm_,
+                     MPI_STATUS_IGNORE),
+            "MPI_Recv");
+  WireSignature wire;
+  std::copy_n(message.data(), sizeof wire, reinterpret_cast<std::byte*>(&wire));
+  mismatch(wire);
+}
+
+void MpiControl::look(bool is_exchange) {
+  take_abort();
+  take_signatures();
+  if (!is_exchange) take_exchange();
+}
+
+void MpiControl::give_up(std::string_view reason) noexcept {
+  if (heard_abort_ || !aborts_.empty()) return;
+  abort_text_.reset(new (std::nothrow) AbortText{});
+  if (!abort_text_) return;
+  const std::size_t length = std::min(reason.size(), abort_text_->size() - 1);
+  std::copy_n(reason.data(), length, abort_text_->data());
+  for (int peer = 0; peer < size_; ++peer) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (peer == rank_) continue;
+    if (MPI_Isend(abort_text_->data(), static_cast<int>(length) + 1, MPI_BYTE, peer, tags_.abort(), comm_, &request) ==
+        MPI_SUCCESS) {
+      aborts_.push_back(request);
+    }
+  }
+}
+
+}  // namespace gar

@@ -1,0 +1,86 @@
+// What the ranks of an MPI communicator tell each other beside the data: what they are asked for, and that they give up.
+//
+// Signatures: before the first data of an operation a rank sends its signature to each rank that it sends to; nobody uses
+// the data of a rank before its signature has come and is the own one. Messages between two ranks do not overtake
+// each other, so the signature is there when the data are.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "runtime/mpi/mpi_call.hpp"
+#include "runtime/transport.hpp"
+
+namespace gar {
+
+/// A signature as bytes; the ranks of a job have one architecture.
+struct WireSignature {
+  std::uint64_t sequence = 0;
+  std::int64_t count = 0;
+  std::uint64_t plan = 0;
+  std::int32_t collective = 0;
+  std::int32_t type = 0;
+  std::int32_t op = 0;
+  std::int32_t rank = 0;  ///< of the sender
+};
+WireSignature to_wire(const Signature& signature, int rank);
+Signature from_wire(const WireSignature& wire);
+
+class MpiControl {
+ public:
+  MpiControl(MPI_Comm comm, int rank, int size, const MpiTags& tags);
+  MpiControl(const MpiControl&) = delete;
+  MpiControl& operator=(const MpiControl&) = delete;
+  ~MpiControl();
+
+  void begin(const Signature& signature);
+  [[nodiscard]] const Signature& signature() const { return signature_; }
+  /// Sends the signature to a peer, once for every operation.
+  void announce(int peer);
+  /// Has the peer's signature come? Throws TransportError when it is another one.
+  bool is_agreed(int peer);
+  /// Takes in what has come from anybody. Throws TransportError when it is a rank that gives up, or one that has
+  /// called something else. `is_exchange`: this rank itself takes the latency path.
+  void look(bool is_exchange);
+  /// Tells everybody that this rank gives up, unless it only repeats what somebody else said.
+  void give_up(std::string_view reason) noexcept;
+
+ private:
+  using AbortText = std::array<char, 512>;
+  struct Outgoing {
+    std::unique_ptr<WireSignature> wire;
+    std::vector<MPI_Request> requests;
+  };
+  struct Peer {
+    std::uint64_t announced = 0;  ///< sequence of the last operation that it was told of
+    std::uint64_t agreed = 0;     ///< sequence of the last operation that it agreed to
+    std::deque<WireSignature> incoming;
+  };
+
+  void take_signatures();
+  void take_abort();
+  void take_exchange();
+  [[noreturn]] void mismatch(const WireSignature& theirs) const;
+  void abandon() noexcept;
+  static bool is_sent(std::vector<MPI_Request>& requests);
+
+  MPI_Comm comm_;
+  int rank_;
+  int size_;
+  MpiTags tags_;
+  Signature signature_;
+  std::vector<Peer> peers_;
+  std::list<Outgoing> outgoing_;
+  std::unique_ptr<AbortText> abort_text_;
+  std::vector<MPI_Request> aborts_;
+  bool heard_abort_ = false;
+};
+
+}  // namespace gar

@@ -1,0 +1,88 @@
+// Chunk sizes. A chunk must fit the staging space of a slot on every rank, and is not larger than the plan and the
+// transport like it; all chunks but the last are equally long. What the staging space must hold grows in proportion to
+// the chunk, so one look at a chunk of the largest size says how far it has to shrink.
+#include "runtime/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "gar/errors.hpp"
+
+namespace gar {
+
+namespace {
+
+constexpr std::int64_t kGrain = 64;  // elements: chunks begin at multiples of this
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// The longest block of a chunk whose staging fits; `limit` at most.
+std::int64_t fitting_block(const PlanIndex& index, std::int64_t num_blocks, std::int64_t limit,
+                           std::int64_t element_size, std::int64_t staging_bytes) {
+  std::int64_t block = std::clamp<std::int64_t>(staging_bytes / element_size / num_blocks, 1, limit);
+  while (true) {
+    const std::int64_t bytes = largest_staging(index, num_blocks, block) * element_size;
+    if (bytes <= staging_bytes) return block;
+    if (block == 1) {
+      throw PlanError(fmt::format(
+          "the plan '{}' needs {} bytes of staging memory at least, but a rank has {}; accepted is a larger "
+          "staging_bytes (GAR_STAGING)",
+          index.plan().algorithm, bytes, staging_bytes));
+    }
+    const auto smaller = static_cast<std::int64_t>(static_cast<double>(block) * static_cast<double>(staging_bytes) /
+                                                   static_cast<double>(bytes));
+    block = std::clamp<std::int64_t>(smaller, 1, block - 1);
+    if (block > kGrain) block = block / kGrain * kGrain;
+  }
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15U + (hash << 6U) + (hash >> 2U);
+  return hash * 0xff51afd7ed558ccdU;
+}
+
+std::uint64_t fingerprint(const Schedule& schedule) {
+  std::uint64_t hash = 1;
+  const Plan& plan = schedule.plan->plan;
+  for (const char c : plan.algorithm) hash = mix(hash, static_cast<unsigned char>(c));
+  for (const std::int64_t value : {plan.num_ranks, plan.num_units, schedule.num_chunks, schedule.chunk_block_count}) {
+    hash = mix(hash, static_cast<std::uint64_t>(value));
+  }
+  return hash;
+}
+
+}  // namespace
+
+Schedule make_schedule(std::shared_ptr<const IndexedPlan> plan, int rank, std::int64_t count, std::int64_t element_size,
+                       const TransportLimits& limits) {
+  Schedule out;
+  const Plan& p = plan->plan;
+  const PlanIndex& index = plan->index;
+  out.num_blocks = p.collective == Collective::kAllReduce ? 1 : p.num_ranks;
+  out.block_count = count;
+  out.element_size = element_size;
+  out.plan = std::move(plan);
+  std::int64_t block = std::max<std::int64_t>(count, 1);
+  if (limits.staging_bytes > 0) {
+    block = fitting_block(index, out.num_blocks, block, element_size, limits.staging_bytes);
+  }
+  if (limits.chunk_bytes > 0) {
+    block = std::min(block, std::max(kGrain, ceil_div(limits.chunk_bytes, element_size * out.num_blocks)));
+  }
+  out.num_chunks = std::max(ceil_div(count, block), std::min(p.num_chunks, std::max<std::int64_t>(count, 1)));
+  out.num_chunks = std::max<std::int64_t>(out.num_chunks, 1);
+  out.chunk_block_count = ceil_div(count, out.num_chunks);
+  if (out.num_chunks > 1 && out.chunk_block_count > 4 * kGrain) {
+    // Rounding down keeps the chunk within its limits; there may be one chunk more.
+    out.chunk_block_count = out.chunk_block_count / kGrain * kGrain;
+  }
+  out.num_chunks = std::max<std::int64_t>(ceil_div(count, std::max<std::int64_t>(out.chunk_block_count, 1)), 1);
+  if (out.num_chunks > 1) out.full = compile_chunk(index, rank, out.num_blocks, out.chunk_block_count);
+  out.last = compile_chunk(index, rank, out.num_blocks, count - (out.num_chunks - 1) * out.chunk_block_count);
+  out.fingerprint = fingerprint(out);
+  return out;
+}
+
+}  // namespace gar
