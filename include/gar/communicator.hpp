@@ -173,6 +173,7 @@ class Communicator {
   };
   Request start(const CollectiveCall& call);
   Request prepare(const CollectiveCall& call);
+  Request make_request(const CollectiveCall& call);
   static void require(bool condition, const char* message) {
     if (!condition) {
       throw InvalidArgument(message);

@@ -43,6 +43,7 @@ struct ModelOptions {
   ModelKind kind = ModelKind::kGenModel;
   IncastDegree degree = IncastDegree::kSenders;
   bool overlap = false;  ///< also find out what keeps each link and server busy, as plans with several chunks need
+  std::int64_t max_chunks = 0;  ///< gentree+: cut the vector into so many chunks at most; 0: as many as pay
 };
 
 /// What is busiest over the whole plan.

@@ -89,7 +89,8 @@ class Search {
       : topology_(topology), size_(size_floats), options_(options), units_(units_for(topology)) {
     options_.overlap = true;
     is_exhaustive_ = topology.num_servers() <= kExhaustive;
-    for (std::int64_t k = 1; k <= kMaxChunks && static_cast<double>(k) <= std::max(size_, 1.0); k *= 4)
+    const std::int64_t most = options.max_chunks > 0 ? std::min(options.max_chunks, kMaxChunks) : kMaxChunks;
+    for (std::int64_t k = 1; k <= most && static_cast<double>(k) <= std::max(size_, 1.0); k *= 4)
       chunks_.push_back(k);
   }
 
@@ -449,6 +450,7 @@ class Finals {
       : topology_(topology), size_(size_floats), options_(options) {
     options_.overlap = true;
     limit_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(size_floats, 1e15)), 1, kMaxChunks);
+    if (options.max_chunks > 0) limit_ = std::min(limit_, options.max_chunks);
   }
 
   void offer(Plan plan, std::vector<SwitchChoice> switches) {

@@ -1,6 +1,6 @@
-// gamma and delta follow from two fan-ins: reducing f blocks of s floats takes (f - 1) s gamma + (f + 1) s delta, so
-// with T2 and T8 per float, delta = (7 T2 - T8) / 12 and gamma = T2 - 3 delta; both are kept positive. Blocks are as
-// large as those of real chunks, that is, in the caches.
+// beta is a copy out of memory into a staging area. gamma and delta follow from two fan-ins: reducing f blocks of s
+// floats takes (f - 1) s gamma + (f + 1) s delta, so with T2 and T8 per float, delta = (7 T2 - T8) / 12 and gamma = T2
+// - 3 delta; both are kept positive. Blocks are as large as those of real chunks, that is, in the caches.
 #include "runtime/calibrate.hpp"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace gar {
 
 namespace {
 
-constexpr std::int64_t kBlock = 32 << 10;  // floats
+constexpr std::int64_t kMemory = 10 << 20;  // floats: more than most caches hold
+constexpr std::int64_t kBlock = 32 << 10;   // floats
 constexpr int kOperands = 8;
 constexpr double kSmallest = 1e-13;
 
@@ -33,9 +34,24 @@ double seconds_per_float(const Work& work) {
   return best;
 }
 
-}  // namespace
+/// From memory into a staging area, as a rank does it.
 
-LocalCosts measure_costs() {
+double copy_seconds_per_float() {
+  const std::vector<float> source(static_cast<std::size_t>(kMemory), 1.0F);
+  std::vector<float> staging(static_cast<std::size_t>(kBlock), 1.0F);
+  std::vector<double> times;
+  for (std::int64_t begin = 0; begin + kBlock <= kMemory; begin += kBlock) {
+    const auto start = std::chrono::steady_clock::now();
+    copy(staging.data(), source.data() + begin, kBlock * 4);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    times.push_back(time.count() / static_cast<double>(kBlock));
+  }
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+LocalCosts measure() {
   std::vector<float> memory(static_cast<std::size_t>((kOperands + 1) * kBlock), 1.0F);
   std::array<const void*, kOperands> operands{};
   for (std::size_t i = 0; i < operands.size(); ++i)
@@ -50,7 +66,14 @@ LocalCosts measure_costs() {
   const double eight = reduce_all(kOperands);
   costs.delta = std::max((7 * two - eight) / 12, kSmallest);
   costs.gamma = std::max(two - 3 * costs.delta, kSmallest);
-  costs.beta = std::max(seconds_per_float([&] { copy(out, memory.data(), kBlock * 4); }), kSmallest);
+  costs.beta = std::max(copy_seconds_per_float(), kSmallest);
+  return costs;
+}
+
+}  // namespace
+
+LocalCosts measure_costs() {
+  static const LocalCosts costs = measure();
   return costs;
 }
 

@@ -13,7 +13,8 @@ struct LocalCosts {
   double delta = 1.5e-10;  ///< seconds per float read or written while reducing
 };
 
-/// Measures beta, gamma and delta with the kernels that will run; alpha stays as built in. A few milliseconds.
+/// Measures beta, gamma and delta with the kernels that will run; alpha stays as built in. Some 10 ms, once per
+/// process.
 LocalCosts measure_costs();
 
 /// Ranks of one host as a star. Ranks that share a core share its time.

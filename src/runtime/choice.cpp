@@ -3,6 +3,7 @@
 #include "runtime/choice.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <bit>
 #include <charconv>
@@ -21,6 +22,12 @@ namespace gar {
 namespace {
 
 constexpr std::int64_t kDefaultLatencyBytes = 16 << 10;
+constexpr std::string_view kLatency = "latency";  // an algorithm of the transports
+
+/// hcps and hring without factors: the model finds them.
+bool is_open(const AlgorithmSpec& spec) {
+  return spec.factors.empty() && (spec.name == "hcps" || spec.name == "hring");
+}
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): only read
@@ -36,29 +43,69 @@ double number_from(const char* name, const std::string& text, double smallest, c
   return value;
 }
 
+/// Says which variable a complaint is about.
+template <class Body>
+void blaming(const char* variable, const Body& body) {
+  try {
+    body();
+  } catch (const Error& e) {
+    throw InvalidArgument(fmt::format("{} in the environment: {}", variable, e.what()));
+  }
+}
+
+/// A wrong name, or factors that do not fit, shall be noticed when the communicator is made.
+void check_algorithm(const std::string& algorithm, int num_ranks) {
+  if (algorithm.empty() || algorithm == kLatency) return;
+  const AlgorithmSpec spec = parse_algorithm(algorithm);
+  if (!is_tree_planner(spec) && !is_open(spec)) build_plan(spec, num_ranks);
+}
+
+void check_topology(const Topology& topology, int num_ranks) {
+  if (topology.num_servers() == num_ranks) return;
+  throw InvalidArgument(fmt::format(
+      "the topology '{}' has {} servers, but the communicator has {} ranks; accepted is one server per rank",
+      topology.name(), topology.num_servers(), num_ranks));
+}
+
+void check_numbers(const CommunicatorOptions& options) {
+  if (!(options.timeout_s > 0) || !std::isfinite(options.timeout_s)) {
+    throw InvalidArgument(fmt::format("timeout_s = {}: accepted is a number of seconds above 0", options.timeout_s));
+  }
+  if (options.staging_bytes < 0 || options.staging_bytes > (std::int64_t{1} << 40)) {
+    throw InvalidArgument(fmt::format("staging_bytes = {}: accepted is 0 (chosen) or a number of bytes for each rank",
+                                      options.staging_bytes));
+  }
+  if (options.latency_bytes < -1) {
+    throw InvalidArgument(
+        fmt::format("latency_bytes = {}: accepted is -1 (chosen) or a number of bytes", options.latency_bytes));
+  }
+}
+
 std::string reason_of(const TreePlan& tree, const Topology& topology) {
   const std::string where = fmt::format("least predicted time on '{}'", topology.name());
   for (const PlanCandidate& other : tree.considered) {
-    if (other.algorithm == tree.plan.algorithm || tree.considered.empty()) continue;
-    const double best = tree.considered.front().seconds;
-    return fmt::format("{}; next is {}, {:.0f}% longer", where, other.algorithm, 100 * (other.seconds / best - 1));
+    // The same plan may be there under several names.
+    const double excess = other.seconds / tree.considered.front().seconds - 1;
+    if (excess > 1e-3) return fmt::format("{}; next is {}, {:.1f}% longer", where, other.algorithm, 100 * excess);
   }
   return where;
 }
 
+std::string name_of(const TreePlan& tree) {
+  if (tree.switches.size() != 1 || tree.plan.algorithm != "gentree+") return tree.plan.algorithm;
+  const SwitchChoice& choice = tree.switches.front();
+  if (choice.factors.size() < 2) return choice.algorithm;
+  return fmt::format("{}:{}", choice.algorithm, fmt::join(choice.factors, "x"));
+}
+
 }  // namespace
 
-CommunicatorOptions with_environment(CommunicatorOptions options) {
+CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks) {
+  if (options.algorithm == "auto") options.algorithm.clear();
   if (options.algorithm.empty() && !options.plan) {
     options.algorithm = environment("GAR_ALGO");
     if (options.algorithm == "auto") options.algorithm.clear();
-    if (!options.algorithm.empty()) {
-      try {
-        parse_algorithm(options.algorithm);
-      } catch (const InvalidArgument& e) {
-        throw InvalidArgument(fmt::format("GAR_ALGO in the environment: {}", e.what()));
-      }
-    }
+    blaming("GAR_ALGO", [&] { check_algorithm(options.algorithm, num_ranks); });
   }
   if (const std::string text = environment("GAR_TIMEOUT"); !text.empty()) {
     options.timeout_s = number_from("GAR_TIMEOUT", text, 1e-3, "a number of seconds, at least 0.001");
@@ -68,15 +115,12 @@ CommunicatorOptions with_environment(CommunicatorOptions options) {
         number_from("GAR_STAGING", text, 1024, "a number of bytes for each rank, at least 1024"));
   }
   if (const std::string text = environment("GAR_TOPOLOGY"); !text.empty() && !options.topology) {
-    options.topology = load_topology(text);
+    blaming("GAR_TOPOLOGY", [&] {
+      options.topology = load_topology(text);
+      check_topology(*options.topology, num_ranks);
+    });
   }
-  if (!(options.timeout_s > 0) || !std::isfinite(options.timeout_s)) {
-    throw InvalidArgument(fmt::format("timeout_s = {}: accepted is a number of seconds above 0", options.timeout_s));
-  }
-  if (options.staging_bytes < 0 || options.staging_bytes > (std::int64_t{1} << 40)) {
-    throw InvalidArgument(fmt::format("staging_bytes = {}: accepted is 0 (chosen) or a number of bytes for each rank",
-                                      options.staging_bytes));
-  }
+  check_numbers(options);
   const std::string debug = environment("GAR_DEBUG");
   if (!debug.empty() && debug != "INFO" && debug != "0") {
     throw InvalidArgument(fmt::format("GAR_DEBUG={} in the environment: accepted is INFO, or 0 for nothing", debug));
@@ -84,24 +128,16 @@ CommunicatorOptions with_environment(CommunicatorOptions options) {
   return options;
 }
 
-Chooser::Chooser(const CommunicatorOptions& options, Topology default_topology, int num_ranks)
+Chooser::Chooser(const CommunicatorOptions& options, Topology default_topology, int num_ranks,
+                 std::int64_t least_chunk_bytes)
     : algorithm_(options.algorithm),
       plan_(options.plan),
       latency_bytes_(options.latency_bytes),
       topology_(options.topology ? *options.topology : std::move(default_topology)),
-      num_ranks_(num_ranks) {
-  if (topology_.num_servers() != num_ranks) {
-    throw InvalidArgument(fmt::format(
-        "the topology '{}' has {} servers, but the communicator has {} ranks; accepted is one server per rank",
-        topology_.name(), topology_.num_servers(), num_ranks));
-  }
-  if (!algorithm_.empty() && algorithm_ != "latency") {
-    // A wrong name, or factors that do not fit, shall be noticed when the communicator is made.
-    const AlgorithmSpec spec = parse_algorithm(algorithm_);
-    if (!is_tree_planner(spec) && !(spec.factors.empty() && (spec.name == "hcps" || spec.name == "hring"))) {
-      build_plan(spec, num_ranks);
-    }
-  }
+      num_ranks_(num_ranks),
+      least_chunk_bytes_(least_chunk_bytes) {
+  check_topology(topology_, num_ranks);
+  check_algorithm(algorithm_, num_ranks);
   if (plan_) {
     if (plan_->num_ranks != num_ranks) {
       throw PlanError(
@@ -115,7 +151,7 @@ Chooser::Chooser(const CommunicatorOptions& options, Topology default_topology, 
 
 bool Chooser::takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) const {
   if (bytes > max_bytes || max_bytes == 0) return false;
-  if (algorithm_ == "latency") return true;
+  if (algorithm_ == kLatency) return true;
   if (!algorithm_.empty() || plan_) return false;
   return bytes <= (latency_bytes_ >= 0 ? latency_bytes_ : kDefaultLatencyBytes);
 }
@@ -123,25 +159,33 @@ bool Chooser::takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) con
 ChosenPlan Chooser::make(double size_floats) const {
   ChosenPlan out;
   Plan plan;
-  const std::string algorithm = algorithm_.empty() || algorithm_ == "latency" ? "gentree+" : algorithm_;
+  const std::string algorithm = algorithm_.empty() || algorithm_ == kLatency ? "gentree+" : algorithm_;
   if (plan_) {
     plan = *plan_;
     out.reason = "the plan that was given";
   } else if (const AlgorithmSpec spec = parse_algorithm(algorithm); spec.name == "gentree+") {
-    TreePlan tree = gentree_plus(topology_, size_floats);
+    ModelOptions options;
+    options.max_chunks = std::max<std::int64_t>(1, static_cast<std::int64_t>(4 * size_floats) / least_chunk_bytes_);
+    TreePlan tree = gentree_plus(topology_, size_floats, options);
     out.reason = reason_of(tree, topology_);
+    out.name = name_of(tree);
     plan = std::move(tree.plan);
   } else if (is_tree_planner(spec)) {
     plan = gentree(topology_, size_floats, {spec.name == "gentree", {}}).plan;
     out.reason = "the algorithm that was asked for";
-  } else if (spec.factors.empty() && (spec.name == "hcps" || spec.name == "hring")) {
+  } else if (is_open(spec)) {
     plan = build_plan(Predictor(topology_, {spec}).at(size_floats).front().spec, num_ranks_);
     out.reason = "the algorithm that was asked for, with the best factors";
   } else {
     plan = build_plan(spec, num_ranks_);
     out.reason = "the algorithm that was asked for";
   }
-  if (!plan.is_explicit()) out.priced = std::make_shared<PricedPlan>(plan, topology_);
+  if (out.name.empty()) out.name = plan.algorithm;
+  if (!plan.is_explicit()) {
+    ModelOptions options;
+    options.overlap = plan.num_chunks > 1;
+    out.priced = std::make_shared<PricedPlan>(plan, topology_, options);
+  }
   out.plan = std::make_shared<IndexedPlan>(std::move(plan));
   return out;
 }
@@ -162,7 +206,10 @@ const ChosenPlan& Chooser::choose(Collective collective, std::int64_t bytes) {
   const Plan& whole = half.plan->plan;
   half.plan = std::make_shared<IndexedPlan>(collective == Collective::kReduceScatter ? as_reduce_scatter(whole)
                                                                                      : as_all_gather(whole));
-  half.priced = half.plan->plan.is_explicit() ? nullptr : std::make_shared<PricedPlan>(half.plan->plan, topology_);
+  ModelOptions options;
+  options.overlap = half.plan->plan.num_chunks > 1;
+  half.priced =
+      half.plan->plan.is_explicit() ? nullptr : std::make_shared<PricedPlan>(half.plan->plan, topology_, options);
   return plans_[{collective, size_class}] = std::move(half);
 }
 

@@ -18,6 +18,7 @@ namespace gar {
 struct ChosenPlan {
   std::shared_ptr<const IndexedPlan> plan;
   std::shared_ptr<const PricedPlan> priced;  ///< of the AllReduce; null for explicit plans
+  std::string name;  ///< what a gentree+ plan is, in the words of the command line where it has one
   std::string reason;
 };
 
@@ -25,7 +26,7 @@ struct ChosenPlan {
 class Chooser {
  public:
   /// Reads the environment where the options leave something open. Throws InvalidArgument, PlanError, ParseError.
-  Chooser(const CommunicatorOptions& options, Topology default_topology, int num_ranks);
+  Chooser(const CommunicatorOptions& options, Topology default_topology, int num_ranks, std::int64_t least_chunk_bytes);
 
   /// Vectors of so many bytes take the latency path of a transport that can exchange `max_bytes`.
   [[nodiscard]] bool takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) const;
@@ -42,10 +43,12 @@ class Chooser {
   std::int64_t latency_bytes_;
   Topology topology_;
   std::int64_t num_ranks_;
+  std::int64_t least_chunk_bytes_;
   std::map<std::pair<Collective, int>, ChosenPlan> plans_;
 };
 
-/// Options with what the environment adds. Throws InvalidArgument that names the variable.
-CommunicatorOptions with_environment(CommunicatorOptions options);
+/// Options with what the environment adds, checked as far as that is possible without a network. Throws InvalidArgument
+/// that names the variable.
+CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks);
 
 }  // namespace gar

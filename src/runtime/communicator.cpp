@@ -15,6 +15,11 @@
 namespace gar {
 
 struct Communicator::Impl {
+  explicit Impl(std::shared_ptr<Engine> e) : engine(std::move(e)) {}
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() { engine->close(); }
+
   std::shared_ptr<Engine> engine;  ///< requests keep it, too
 };
 
@@ -88,14 +93,20 @@ std::shared_ptr<Engine::Task> make_task(Engine& engine, const Call& call) {
 }  // namespace
 
 Request Communicator::prepare(const CollectiveCall& call) {
-  const Call c{call.collective, call.in, call.out, call.count, call.type, call.op};
-  return Request(std::make_shared<Request::Impl>(Request::Impl{impl_->engine, make_task(*impl_->engine, c)}));
+  Request request = make_request(call);
+  request.impl_->task->is_persistent = true;
+  return request;
 }
 
 Request Communicator::start(const CollectiveCall& call) {
-  Request request = prepare(call);
+  Request request = make_request(call);
   request.start();
   return request;
+}
+
+Request Communicator::make_request(const CollectiveCall& call) {
+  const Call c{call.collective, call.in, call.out, call.count, call.type, call.op};
+  return Request(std::make_shared<Request::Impl>(Request::Impl{impl_->engine, make_task(*impl_->engine, c)}));
 }
 
 PlanReport Communicator::report(Collective collective, std::int64_t count, DataType type) {
@@ -107,9 +118,8 @@ PlanReport Communicator::report(Collective collective, std::int64_t count, DataT
 
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                                Topology default_topology) {
-  auto impl = std::make_unique<Communicator::Impl>();
-  impl->engine = std::make_shared<Engine>(std::move(transport), options, std::move(default_topology));
-  return Communicator(std::move(impl));
+  return Communicator(std::make_unique<Communicator::Impl>(
+      std::make_shared<Engine>(std::move(transport), options, std::move(default_topology))));
 }
 
 namespace {
@@ -146,15 +156,16 @@ LocalCosts agree_on_costs(Transport& transport) {
   if (transport.rank() == 0) costs = measure_costs();
   share(transport, 1, costs);
   constexpr std::uint64_t kExchanges = 24;
-  double best = 1;
+  std::vector<double> times;
   for (std::uint64_t i = 0; i < kExchanges; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     int token = 0;
     share(transport, 2 + i, token);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, time.count());
+    times.push_back(time.count());
   }
-  costs.alpha = best;
+  std::nth_element(times.begin(), times.begin() + kExchanges / 2, times.end());
+  costs.alpha = times[kExchanges / 2];
   share(transport, 2 + kExchanges, costs);
   return costs;
 }
@@ -173,7 +184,7 @@ void check_name(std::string_view name) {
 
 std::vector<Communicator> thread_communicators(int num_ranks, const CommunicatorOptions& options) {
   check_size(num_ranks, "thread_communicators");
-  const CommunicatorOptions complete = with_environment(options);
+  const CommunicatorOptions complete = with_environment(options, num_ranks);
   const std::shared_ptr<Segment> segment = make_private_segment(suitable_shape(num_ranks, complete.staging_bytes));
   const Topology topology = host_topology(num_ranks, num_ranks == 1 ? LocalCosts() : measure_costs());
   std::vector<Communicator> out;
@@ -192,7 +203,7 @@ Communicator shared_memory_communicator(std::string_view name, int rank, int siz
     throw InvalidArgument(
         fmt::format("shared_memory_communicator: rank {} of {}; accepted are 0 to {}", rank, size, size - 1));
   }
-  const CommunicatorOptions complete = with_environment(options);
+  const CommunicatorOptions complete = with_environment(options, size);
   const std::shared_ptr<Segment> segment =
       join_segment(name, rank, suitable_shape(size, complete.staging_bytes), complete.timeout_s);
   auto transport = std::make_unique<SharedTransport>(segment, Membership{rank, size, {}}, complete.timeout_s);

@@ -8,21 +8,7 @@
 #include <iostream>
 #include <list>
 
-#if __has_include("runtime/reproducible.hpp")
 #include "runtime/reproducible.hpp"
-#else
-#include <functional>
-namespace gar {
-struct PlainCollectives {
-  int size;
-  std::function<void(const void*, void*, std::int64_t, DataType, ReduceOp)> all_reduce, reduce_scatter;
-  std::function<void(const void*, void*, std::int64_t, DataType)> all_gather;
-};
-inline bool changes_bits(DataType, ReduceOp) { return false; }
-inline void reproducible_all_reduce(PlainCollectives&, const void*, void*, std::int64_t, DataType, ReduceOp) {}
-inline void reproducible_reduce_scatter(PlainCollectives&, int, const void*, void*, std::int64_t, DataType, ReduceOp) {}
-}  // namespace gar
-#endif
 
 namespace gar {
 
@@ -130,7 +116,7 @@ class Engine::Running {
 Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options, Topology default_topology)
     : transport_(std::move(transport)),
       options_(options),
-      chooser_(options, std::move(default_topology), transport_->size()),
+      chooser_(options, std::move(default_topology), transport_->size(), transport_->limits().least_chunk_bytes),
       log_(options.log),
       sequence_(kFirstSequence) {
   const char* debug = std::getenv("GAR_DEBUG");  // NOLINT(concurrency-mt-unsafe): only read
@@ -143,7 +129,20 @@ Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& 
   }
 }
 
+void Engine::drain() {
+  if (transport_->allows_threads()) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return queue_.empty(); });
+    return;
+  }
+  while (!queue_.empty()) {
+    poll_all();
+    if (!queue_.empty()) pause();
+  }
+}
+
 Engine::~Engine() {
+  drain();
   if (transport_->allows_threads()) {
     {
       const std::lock_guard lock(mutex_);
@@ -153,12 +152,27 @@ Engine::~Engine() {
     if (worker_.joinable()) worker_.join();
     return;
   }
-  while (!queue_.empty()) {
-    poll_all();
-    if (!queue_.empty()) pause();
-  }
   const std::lock_guard lock(polled().mutex);
   polled().engines.remove(this);
+}
+
+void Engine::check_overlap(const Call& call) const {
+  const std::int64_t block = call.count * size_of(call.type);
+  const auto in = reinterpret_cast<std::intptr_t>(call.in);
+  const auto out = reinterpret_cast<std::intptr_t>(call.out);
+  const std::int64_t in_bytes = call.collective == Collective::kReduceScatter ? block * size() : block;
+  const std::int64_t out_bytes = call.collective == Collective::kAllGather ? block * size() : block;
+  if (block == 0 || in + in_bytes <= out || out + out_bytes <= in) return;
+  const bool is_fine = call.collective == Collective::kAllReduce ? in == out
+                       : call.collective == Collective::kAllGather
+                           ? in - out == rank() * block
+                           : out >= in && out - in < in_bytes && (out - in) % block == 0;
+  if (is_fine) return;
+  throw InvalidArgument(fmt::format("{}: `in` and `out` overlap in part; accepted are separate buffers, or {}",
+                                    name_of(call.collective),
+                                    call.collective == Collective::kAllReduce   ? "the same one"
+                                    : call.collective == Collective::kAllGather ? "`in` as this rank's block of `out`"
+                                                                                : "`out` as a block of `in`"));
 }
 
 void Engine::check(const Call& call) const {
@@ -167,20 +181,23 @@ void Engine::check(const Call& call) const {
   const int type = static_cast<int>(call.type);
   const int op = static_cast<int>(call.op);
   if (type < 0 || type >= kNumDataTypes || op < 0 || op >= kNumReduceOps) {
-    throw InvalidArgument(fmt::format("{}: unknown type {} or operator {}", name, type, op));
+    throw InvalidArgument(fmt::format("{}: type {}, operator {}; accepted are types 0 to {} and operators 0 to {}",
+                                      name, type, op, kNumDataTypes - 1, kNumReduceOps - 1));
   }
   constexpr std::int64_t kMost = std::int64_t{1} << 50;
   if (call.count > kMost / size_of(call.type) / size()) {
-    throw InvalidArgument(fmt::format("{}: count = {} is too large", name, call.count));
+    throw InvalidArgument(fmt::format("{}: count = {} is too large; accepted are {} bytes for all blocks together",
+                                      name, call.count, kMost));
   }
   if (call.count > 0 && (call.in == nullptr || call.out == nullptr)) {
-    throw InvalidArgument(
-        fmt::format("{}: `{}` is null, but count is {}", name, call.in == nullptr ? "in" : "out", call.count));
+    throw InvalidArgument(fmt::format("{}: `{}` is null, but count is {}; accepted is null only with count 0", name,
+                                      call.in == nullptr ? "in" : "out", call.count));
   }
   if (call.collective != Collective::kAllGather && !is_supported(call.type, call.op)) {
     throw InvalidArgument(fmt::format("{}: {} of {}; accepted for {} are sum, prod, min and max", name,
                                       to_string(call.op), to_string(call.type), to_string(call.type)));
   }
+  check_overlap(call);
 }
 
 PlanReport Engine::make_report(const Call& call, const Schedule* schedule, const ChosenPlan* plan) const {
@@ -191,7 +208,7 @@ PlanReport Engine::make_report(const Call& call, const Schedule* schedule, const
     report.reason = size() == 1 ? "one rank" : "small: every rank reads all operands, one synchronisation";
     return report;
   }
-  report.algorithm = schedule->plan->plan.algorithm;
+  report.algorithm = plan->name;
   report.reason = plan->reason;
   report.num_chunks = schedule->num_chunks;
   if (plan->priced) {
@@ -205,7 +222,11 @@ void Engine::log_once(const Call& call, const PlanReport& report) {
   if (!log_) return;
   const std::int64_t bytes = total_count(call, size()) * size_of(call.type);
   const int size_class = std::bit_width(static_cast<std::uint64_t>(bytes));
-  if (std::exchange(has_logged_[{call.collective, size_class}], true)) return;
+  {
+    const std::lock_guard lock(choice_mutex_);
+    if (std::exchange(has_logged_[{call.collective, size_class}], true)) return;
+  }
+  // Not while anything is locked: the user's function may ask the communicator something.
   const std::int64_t from = bytes == 0 ? 0 : std::int64_t{1} << (size_class - 1);
   const std::int64_t to = bytes == 0 ? 0 : 2 * from - 1;
   log_(fmt::format("{} of {}..{} bytes, {} ranks over {}: {}{}{} ({})", name_of(call.collective), from, to, size(),
@@ -216,12 +237,13 @@ void Engine::log_once(const Call& call, const PlanReport& report) {
 }
 
 Path Engine::path_of(const Call& call) {
-  const std::lock_guard lock(choice_mutex_);
+  std::unique_lock lock(choice_mutex_);
   const std::int64_t element_size = size_of(call.type);
   const bool is_reproducible =
       options_.reproducible && call.collective != Collective::kAllGather && changes_bits(call.type, call.op);
   const Key key{call.collective, call.count, element_size};
   auto known = paths_.find(key);
+  bool is_new = false;
   if (known == paths_.end()) {
     Path path;
     const std::int64_t bytes = total_count(call, size()) * element_size;
@@ -237,9 +259,11 @@ Path Engine::path_of(const Call& call) {
     }
     if (paths_.size() >= kMaxPaths) paths_.clear();
     known = paths_.emplace(key, std::move(path)).first;
-    log_once(call, known->second.report);
+    is_new = true;
   }
   Path out = known->second;
+  lock.unlock();
+  if (is_new) log_once(call, out.report);
   out.is_reproducible = is_reproducible;
   if (is_reproducible) {
     out.report.reason = "reproducible: " + out.report.reason;
@@ -249,12 +273,12 @@ Path Engine::path_of(const Call& call) {
 }
 
 void Engine::run_path(const Call& call, const Path& path) {
-  if (size() == 1) {
-    if (call.count > 0 && call.in != call.out) copy(call.out, call.in, call.count * size_of(call.type));
-    return;
-  }
   if (path.is_reproducible) {
     run_reproducible(call);
+    return;
+  }
+  if (size() == 1) {
+    if (call.count > 0 && call.in != call.out) copy(call.out, call.in, call.count * size_of(call.type));
     return;
   }
   if (call.count == 0 && transport_->max_latency_bytes() == 0) return;
@@ -313,16 +337,21 @@ void Engine::run(const Call& call) {
 }
 
 void Engine::start(const std::shared_ptr<Task>& task) {
+  if (!task->is_persistent && task->has_started) {
+    throw InvalidArgument(
+        "start: the operation is not persistent and has run; accepted is one of prepare_all_reduce etc.");
+  }
+  if (is_closed_) throw InvalidArgument("start: the communicator does not exist any more");
   if (task->is_active) {
     throw InvalidArgument("start: the operation is still running; accepted after wait, or test that returned true");
   }
   const std::unique_lock lock(mutex_);
+  if (transport_->allows_threads() && !worker_.joinable()) worker_ = std::thread(&Engine::work, this);
+  queue_.push_back(task);
+  task->has_started = true;
   task->is_active = true;
   task->is_done = false;
   task->error = nullptr;
-  queue_.push_back(task);
-  if (!transport_->allows_threads()) return;
-  if (!worker_.joinable()) worker_ = std::thread(&Engine::work, this);
   changed_.notify_all();
 }
 

@@ -61,17 +61,26 @@ class Engine {
   struct Task {
     Call call;
     Path path;
+    bool is_persistent = false;
+    bool has_started = false;
     bool is_active = false;    ///< queued or running; owned by the user's side
     bool is_done = false;      ///< guarded by the engine's mutex
     std::exception_ptr error;  ///< guarded by the engine's mutex
   };
   void start(const std::shared_ptr<Task>& task);
+  /// Completes what is under way; afterwards nothing can be started.
+  void close() {
+    drain();
+    is_closed_ = true;
+  }
   bool test(Task& task);
   void wait(Task& task);
 
  private:
   class Running;
 
+  void check_overlap(const Call& call) const;
+  void drain();
   void run_path(const Call& call, const Path& path);
   void run_reproducible(const Call& call);
   void work();
@@ -102,6 +111,7 @@ class Engine {
   std::deque<std::shared_ptr<Task>> queue_;  ///< the first one is running
   std::thread worker_;
   bool is_ending_ = false;
+  bool is_closed_ = false;
   std::unique_ptr<Running> polled_;  ///< without a thread: the operation under way
 };
 

@@ -51,6 +51,9 @@ struct TransportLimits {
   int num_slots = 2;               ///< chunks under way at once
   std::int64_t staging_bytes = 0;  ///< staging space of a slot; 0: sends come out of the user's memory, no limit
   std::int64_t chunk_bytes = 0;    ///< preferred size of a chunk of an AllReduce; 0: as the plan says
+  /// The planner makes no smaller chunks. Where all steps compete for the same cores, overlapping them gains nothing:
+  /// then as large as a number can be.
+  std::int64_t least_chunk_bytes = 64 << 10;
 };
 
 class Transport {

@@ -40,7 +40,10 @@ MpiControl::~MpiControl() {
     return outgoing_.empty() && is_sent(aborts_);
   };
   while (!all_sent()) {
-    if (std::chrono::steady_clock::now() > limit) return abandon();
+    if (std::chrono::steady_clock::now() > limit) {
+      abandon();
+      return;
+    }
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }

@@ -1,7 +1,8 @@
-// What the ranks of an MPI communicator tell each other beside the data: what they are asked for, and that they give up.
+// What the ranks of an MPI communicator tell each other beside the data: what they are asked for, and that they give
+// up.
 //
-// Signatures: before the first data of an operation a rank sends its signature to each rank that it sends to; nobody uses
-// the data of a rank before its signature has come and is the own one. Messages between two ranks do not overtake
+// Signatures: before the first data of an operation a rank sends its signature to each rank that it sends to; nobody
+// uses the data of a rank before its signature has come and is the own one. Messages between two ranks do not overtake
 // each other, so the signature is there when the data are.
 #pragma once
 

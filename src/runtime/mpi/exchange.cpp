@@ -13,8 +13,8 @@ namespace {
 std::int64_t limit_for(int size) { return size <= 32 ? 2048 : size <= 128 ? 512 : 0; }
 
 constexpr std::int64_t kAlignment = 16;
-constexpr std::int64_t kHeader = (static_cast<std::int64_t>(sizeof(WireSignature)) + kAlignment - 1) / kAlignment *
-                                 kAlignment;
+constexpr std::int64_t kHeader =
+    (static_cast<std::int64_t>(sizeof(WireSignature)) + kAlignment - 1) / kAlignment * kAlignment;
 
 }  // namespace
 

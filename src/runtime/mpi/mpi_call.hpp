@@ -23,8 +23,8 @@ inline void check_mpi(int code, const char* function) {
   if (code != MPI_SUCCESS) throw TransportError(std::string(function) + " failed: " + mpi_error_text(code));
 }
 
-/// The tags of a communicator, below MPI_TAG_UB (at least 32767 everywhere). Data: the upper bits are the slot of the chunk, the lower ones the
-/// step. The upper half is for everything else.
+/// The tags of a communicator, below MPI_TAG_UB (at least 32767 everywhere). Data: the upper bits are the slot of the
+/// chunk, the lower ones the step. The upper half is for everything else.
 class MpiTags {
  public:
   static constexpr int kMaxSlots = 8;

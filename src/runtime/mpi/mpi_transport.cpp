@@ -130,8 +130,8 @@ bool MpiTransport::poll() {
   int num_done = 0;
   done_.resize(active_.size());
   statuses_.resize(active_.size());
-  const int code = MPI_Testsome(static_cast<int>(active_.size()), active_.data(), &num_done, done_.data(),
-                                statuses_.data());
+  const int code =
+      MPI_Testsome(static_cast<int>(active_.size()), active_.data(), &num_done, done_.data(), statuses_.data());
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check_mpi(code, "MPI_Testsome");
   if (num_done == 0 || num_done == MPI_UNDEFINED) return false;
   if (code == MPI_ERR_IN_STATUS) {
@@ -196,7 +196,8 @@ void MpiTransport::lay_out(const Flight& flight, Slot& slot) {
     state.num_deferred = 0;
     for (std::size_t i = 0; i < steps[s].sends.size(); ++i) {
       const ChunkSend& send = steps[s].sends[i];
-      if (is_mine(send.peer) && send.parts.size() > 1) places.emplace_back(&state.packed[i], take(send.end - send.begin));
+      if (is_mine(send.peer) && send.parts.size() > 1)
+        places.emplace_back(&state.packed[i], take(send.end - send.begin));
     }
     for (std::size_t i = 0; i < steps[s].recvs.size(); ++i) {
       const ChunkRecv& recv = steps[s].recvs[i];
@@ -323,7 +324,8 @@ bool MpiTransport::may_write(const Flight& flight, int step) {
   const std::vector<ChunkStep>& steps = flight.program->steps;
   const auto is_pending = [](const UserSend& sent) { return sent.num_pending > 0; };
   // After the last step of a ReduceScatter the user's output is written, which may be a part of the input.
-  if (control_->signature().collective == Collective::kReduceScatter && static_cast<std::size_t>(step) + 1 == steps.size()) {
+  if (control_->signature().collective == Collective::kReduceScatter &&
+      static_cast<std::size_t>(step) + 1 == steps.size()) {
     return std::none_of(slot.user_sends.begin(), slot.user_sends.end(), is_pending);
   }
   const ChunkStep& chunk_step = steps[static_cast<std::size_t>(step)];
@@ -340,9 +342,8 @@ bool MpiTransport::try_receive(Flight& flight, int step, std::span<const std::by
   StepState& state = slot_of(flight).steps[static_cast<std::size_t>(step)];
   const auto is_missing = [&] {
     post_deferred(flight, step);
-    return std::any_of(state.recvs.begin(), state.recvs.end(), [](const Recv& recv) {
-      return recv.state == RecvState::kDeferred || recv.num_pending > 0;
-    });
+    return std::any_of(state.recvs.begin(), state.recvs.end(),
+                       [](const Recv& recv) { return recv.state == RecvState::kDeferred || recv.num_pending > 0; });
   };
   if (is_missing() && (!poll() || is_missing())) return false;
   for (std::size_t i = 0; i < chunk_step.recvs.size(); ++i) {

@@ -1,13 +1,14 @@
 // Ranks that exchange messages through MPI.
 //
-// Sends leave straight from the user's memory when they are contiguous there, receives go straight into it when the message ends there
-// unchanged; the rest passes through a buffer of the chunk's slot. Receives into such buffers are posted when the chunk is opened, so that
-// data find their place whenever they come. A receive into the user's memory is posted when its step starts, and not before the
-// chunk's earlier sends out of that memory have left; what the same step still sends out of it is reason to use the buffer
-// instead (two ranks that swap would wait for each other). Waiting for *earlier* steps only cannot end in a circle.
+// Sends leave straight from the user's memory when they are contiguous there, receives go straight into it when the
+// message ends there unchanged; the rest passes through a buffer of the chunk's slot. Receives into such buffers are
+// posted when the chunk is opened, so that data find their place whenever they come. A receive into the user's memory
+// is posted when its step starts, and not before the chunk's earlier sends out of that memory have left; what the same
+// step still sends out of it is reason to use the buffer instead (two ranks that swap would wait for each other).
+// Waiting for *earlier* steps only cannot end in a circle.
 //
-// Tags are slot and step number; chunks of one slot follow each other in the same order on all ranks, and MPI keeps the order between two
-// ranks, so messages of different chunks never mix.
+// Tags are slot and step number; chunks of one slot follow each other in the same order on all ranks, and MPI keeps the
+// order between two ranks, so messages of different chunks never mix.
 #pragma once
 
 #include <mpi.h>
@@ -103,8 +104,8 @@ class MpiTransport final : public Transport {
     int num_pending = 0;
   };
   struct StepState {
-    std::vector<Recv> recvs;           ///< as ChunkStep::recvs
-    std::vector<std::byte*> packed;    ///< as ChunkStep::sends; null: straight out of the user's memory
+    std::vector<Recv> recvs;         ///< as ChunkStep::recvs
+    std::vector<std::byte*> packed;  ///< as ChunkStep::sends; null: straight out of the user's memory
     int num_deferred = 0;
   };
   struct Slot {
@@ -122,7 +123,9 @@ class MpiTransport final : public Transport {
     int index = -1;  ///< receive: in StepState::recvs; send: in user_sends, or -1
   };
 
-  [[nodiscard]] bool is_mine(int peer) const { return is_elsewhere_.empty() || !is_elsewhere_[static_cast<std::size_t>(peer)]; }
+  [[nodiscard]] bool is_mine(int peer) const {
+    return is_elsewhere_.empty() || !is_elsewhere_[static_cast<std::size_t>(peer)];
+  }
   Slot& slot_of(const Flight& flight) { return slots_[static_cast<std::size_t>(flight.slot)]; }
   int start(bool is_send, int peer, std::byte* memory, std::int64_t bytes, const Owner& owner);
   void lay_out(const Flight& flight, Slot& slot);

@@ -1,7 +1,8 @@
 // Persistent requests that are restarted when the same message comes again.
 //
 // An operation that is repeated with the same buffers sends and receives the same messages: the same peer, tag, memory
-// and length. Their requests are kept, the most recently used ones, and MPI_Start replaces building them anew. O(1) per message.
+// and length. Their requests are kept, the most recently used ones, and MPI_Start replaces building them anew. O(1) per
+// message.
 #pragma once
 
 #include <mpi.h>

@@ -151,6 +151,12 @@ std::string space_words(std::int64_t needed, int num_ranks, int error) {
       is_known ? fmt::format(" ({} has {} bytes free)", kDirectory, space.f_bavail * space.f_frsize) : "", kDirectory);
 }
 
+bool is_full() {
+  struct statvfs space {};
+  return statvfs(kDirectory, &space) == 0 &&
+         space.f_bavail * space.f_frsize < static_cast<std::uint64_t>(MappedSegment::bytes_of_header());
+}
+
 void link_name(int fd, const std::string& path, std::string_view name) {
   const std::string source = fmt::format("/proc/self/fd/{}", fd);
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -276,10 +282,16 @@ std::shared_ptr<Segment> enter_segment(std::string_view name, const std::string&
                                        const SegmentShape& shape, double timeout_s) {
   const Clock::time_point deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s));
+  // Without room for a single page rank 0 cannot tell why it does not come. (It may just be about to use the last
+  // ones.)
+  const Clock::time_point full_after = Clock::now() + std::chrono::milliseconds(500);
   std::shared_ptr<MappedSegment> segment;
   while (segment == nullptr) {
     segment = find_segment(path, rank, shape);
     if (segment != nullptr) break;
+    if (Clock::now() > full_after && is_full()) {
+      throw TransportError(space_words(MappedSegment::bytes_of(shape), shape.num_ranks, ENOSPC));
+    }
     if (Clock::now() > deadline) {
       throw TransportError(
           fmt::format("communicator '{}': rank {} waited {} s for rank 0, which makes the shared memory; accepted is "

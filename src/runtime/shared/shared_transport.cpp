@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <thread>
 
@@ -50,11 +51,11 @@ std::uint64_t hash(const Signature& s) {
   return h;
 }
 
-/// Ranks that have a core each can afford to look for a while before they sleep; others give the core to whom they wait
-/// for.
+/// Ranks that have a core each can afford to look for a while before they sleep (a yield is one more look when nobody
+/// else wants the core); others give the core to whom they wait for.
 Patience patience_for(int num_ranks) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return num_ranks <= cores ? Patience{2000, 20} : Patience{20, 4};
+  return num_ranks <= cores ? Patience{100, 200} : Patience{20, 4};
 }
 
 }  // namespace
@@ -78,7 +79,7 @@ SharedTransport::~SharedTransport() { segment_->block(self_).has_left.store(1, s
 int SharedTransport::global(int local_rank) const { return membership_.members[static_cast<std::size_t>(local_rank)]; }
 
 TransportLimits SharedTransport::limits() const {
-  return {segment_->shape().num_slots, segment_->shape().staging_bytes, 0};
+  return {segment_->shape().num_slots, segment_->shape().staging_bytes, 0, std::numeric_limits<std::int64_t>::max()};
 }
 
 void SharedTransport::throw_failure(const std::string& text) {

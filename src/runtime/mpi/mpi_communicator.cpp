@@ -1,0 +1,113 @@
+// Makes communicators on top of MPI: who is where, which transports that takes, and which network it is.
+#include <fmt/format.h>
+
+#include <exception>
+#include <random>
+
+#include "gar/mpi.hpp"
+#include "runtime/choice.hpp"
+#include "runtime/mpi/hosts.hpp"
+#include "runtime/mpi/hybrid_transport.hpp"
+#include "runtime/mpi/mpi_transport.hpp"
+#include "runtime/mpi/network.hpp"
+
+namespace gar {
+
+namespace {
+
+/// Runs a part of the set-up that may fail on some ranks; throws on all of them when it did on one.
+template <class Body>
+void agree(MPI_Comm comm, const char* what, const Body& body) {
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  std::exception_ptr error;
+  try {
+    body();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  constexpr int kNobody = std::numeric_limits<int>::max();
+  const int failed = all_reduce_politely(comm, error ? rank : kNobody, MPI_MIN);
+  if (error) std::rethrow_exception(error);
+  if (failed != kNobody) {
+    throw TransportError(fmt::format("mpi_communicator: rank {} could not {}; its own error says why", failed, what));
+  }
+}
+
+std::string make_name() {
+  std::random_device random;
+  return fmt::format("mpi-{:08x}{:08x}", random(), random());
+}
+
+std::shared_ptr<Segment> join_hosts_segment(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options) {
+  int local_rank = 0;
+  check_mpi(MPI_Comm_rank(hosts.host_comm.get(), &local_rank), "MPI_Comm_rank");
+  // The same staging space everywhere, because it decides how operations are cut.
+  SegmentShape shape = suitable_shape(static_cast<int>(hosts.members.size()), options.staging_bytes);
+  shape.staging_bytes = all_reduce_politely(comm, shape.staging_bytes, MPI_MIN);
+  std::array<char, 32> name{};
+  if (local_rank == 0) {
+    const std::string made = make_name();
+    std::copy(made.begin(), made.end(), name.begin());
+  }
+  broadcast_politely(hosts.host_comm.get(), name);
+  std::shared_ptr<Segment> segment;
+  agree(comm, "join the shared memory of its host",
+        [&] { segment = join_segment(name.data(), local_rank, shape, options.timeout_s); });
+  return segment;
+}
+
+std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options,
+                                          MpiPath path) {
+  const int size = static_cast<int>(hosts.host_of.size());
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  MpiTransportOptions mpi;
+  mpi.timeout_s = options.timeout_s;
+  if (path == MpiPath::kMessages || (path == MpiPath::kHierarchy && hosts.num_hosts == size)) {
+    return std::make_unique<MpiTransport>(comm, mpi);
+  }
+  const Membership membership{rank, size, hosts.members};
+  auto shared =
+      std::make_unique<SharedTransport>(join_hosts_segment(comm, hosts, options), membership, options.timeout_s);
+  if (hosts.num_hosts == 1) return shared;
+  mpi.is_elsewhere.assign(static_cast<std::size_t>(size), false);
+  for (const int member : hosts.members) mpi.is_elsewhere[static_cast<std::size_t>(member)] = true;
+  return std::make_unique<HybridTransport>(std::move(shared), std::make_unique<MpiTransport>(comm, mpi));
+}
+
+}  // namespace
+
+Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path) {
+  int is_initialised = 0;
+  MPI_Initialized(&is_initialised);
+  if (is_initialised == 0) throw InvalidArgument("mpi_communicator: accepted after MPI_Init");
+  int is_inter = 0;
+  if (comm == MPI_COMM_NULL || (MPI_Comm_test_inter(comm, &is_inter) == MPI_SUCCESS && is_inter != 0)) {
+    throw InvalidArgument("mpi_communicator: accepted is an intracommunicator");
+  }
+  const OwnedComm own = duplicate_politely(comm);
+  CommunicatorOptions complete;
+  int num_fakes = 1;
+  agree(own.get(), "read its options", [&] {
+    int size = 0;
+    MPI_Comm_size(own.get(), &size);
+    complete = with_environment(options, size);
+    num_fakes = fake_hosts_from_environment();
+  });
+  const Hosts hosts = find_hosts(own.get(), num_fakes);
+  if (path == MpiPath::kShared && hosts.num_hosts > 1) {
+    throw InvalidArgument(
+        fmt::format("mpi_communicator: kShared, but the ranks are on {} hosts; accepted is one host, or kHierarchy",
+                    hosts.num_hosts));
+  }
+  std::unique_ptr<Transport> transport = make_transport(own.get(), hosts, complete, path);
+  const bool is_shared = path != MpiPath::kMessages && hosts.num_hosts < static_cast<int>(hosts.host_of.size());
+  Topology topology = complete.topology ? *complete.topology : measure_network(own.get(), hosts, is_shared);
+  std::optional<Communicator> out;
+  agree(own.get(), "make the communicator",
+        [&] { out.emplace(make_communicator(std::move(transport), complete, std::move(topology))); });
+  return std::move(*out);
+}
+
+}  // namespace gar
