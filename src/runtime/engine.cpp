@@ -406,7 +406,8 @@ void Engine::poll() {
 void Engine::pause() {
   try {
     transport_->wait();
-  } catch (...) {
+  } catch (const std::exception& e) {
+    transport_->fail(e.what());
     if (queue_.empty()) return;
     polled_ = nullptr;
     complete(*queue_.front(), std::current_exception());

@@ -94,10 +94,10 @@ void SharedTransport::begin(const Signature& signature) {
   signature_ = signature;
   signature_hash_ = hash(signature);
   SignatureCell& cell = segment_->block(self_).signatures[signature.sequence % 4];
+  // Who reads one of the new words also sees that the cell is being changed.
   cell.sequence.store(0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
   const std::array<std::uint64_t, 4> words = pack(signature);
-  for (std::size_t i = 0; i < words.size(); ++i) cell.words[i].store(words[i], std::memory_order_relaxed);
+  for (std::size_t i = 0; i < words.size(); ++i) cell.words[i].store(words[i], std::memory_order_release);
   cell.sequence.store(signature.sequence, std::memory_order_release);
   has_progressed_ = true;
 }
@@ -110,8 +110,7 @@ bool SharedTransport::agrees(int peer) {
   if (sequence < signature_.sequence) return false;
   if (sequence == signature_.sequence) {
     std::array<std::uint64_t, 4> words{};
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] = cell.words[i].load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = cell.words[i].load(std::memory_order_acquire);
     const bool is_stable = cell.sequence.load(std::memory_order_relaxed) == sequence;
     const Signature theirs = unpack(sequence, words);
     if (is_stable && theirs != signature_) {
@@ -243,7 +242,8 @@ void SharedTransport::check_peers() {
     const bool has_left = segment_->block(peer).has_left.load(std::memory_order_acquire) != 0;
     const bool is_gone = has_left || !segment_->is_alive(peer);
     // A rank that has done its part may go; only who still waits for it has a problem.
-    if (!is_gone || is_there() || (has_left && peer != awaited_.peer && awaited_.peer >= 0)) continue;
+    const bool is_awaited = awaited_.signal != nullptr && (peer == awaited_.peer || awaited_.peer < 0);
+    if (!is_gone || is_there() || (has_left && !is_awaited)) continue;
     // It may have failed first, and told why.
     if (const std::string text = segment_->failure(); !text.empty()) throw_failure(text);
     throw_failure(has_left ? fmt::format("rank {} has left the communicator while rank {} is in {}", global(peer),
