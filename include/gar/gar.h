@@ -12,8 +12,8 @@
 #ifndef GAR_GAR_H
 #define GAR_GAR_H
 
-#include <stddef.h>  // NOLINT(modernize-deprecated-headers): this header is C
-#include <stdint.h>  // NOLINT(modernize-deprecated-headers)
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -73,8 +73,8 @@ LocalCosts measure() {
 }  // namespace
 
 LocalCosts measure_costs() {
-  static const LocalCosts costs = measure();
-  return costs;
+  static const LocalCosts kCosts = measure();
+  return kCosts;
 }
 
 Topology host_topology(int num_ranks, const LocalCosts& costs) {

@@ -82,7 +82,7 @@ void check_numbers(const CommunicatorOptions& options) {
 }
 
 std::string reason_of(const TreePlan& tree, const Topology& topology) {
-  const std::string where = fmt::format("least predicted time on '{}'", topology.name());
+  std::string where = fmt::format("least predicted time on '{}'", topology.name());
   for (const PlanCandidate& other : tree.considered) {
     // The same plan may be there under several names.
     const double excess = other.seconds / tree.considered.front().seconds - 1;
@@ -128,12 +128,12 @@ CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks)
   return options;
 }
 
-Chooser::Chooser(const CommunicatorOptions& options, Topology default_topology, int num_ranks,
+Chooser::Chooser(const CommunicatorOptions& options, const Topology& default_topology, int num_ranks,
                  std::int64_t least_chunk_bytes)
     : algorithm_(options.algorithm),
       plan_(options.plan),
       latency_bytes_(options.latency_bytes),
-      topology_(options.topology ? *options.topology : std::move(default_topology)),
+      topology_(options.topology ? *options.topology : default_topology),
       num_ranks_(num_ranks),
       least_chunk_bytes_(least_chunk_bytes) {
   check_topology(topology_, num_ranks);

@@ -26,7 +26,8 @@ struct ChosenPlan {
 class Chooser {
  public:
   /// Reads the environment where the options leave something open. Throws InvalidArgument, PlanError, ParseError.
-  Chooser(const CommunicatorOptions& options, Topology default_topology, int num_ranks, std::int64_t least_chunk_bytes);
+  Chooser(const CommunicatorOptions& options, const Topology& default_topology, int num_ranks,
+          std::int64_t least_chunk_bytes);
 
   /// Vectors of so many bytes take the latency path of a transport that can exchange `max_bytes`.
   [[nodiscard]] bool takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) const;

@@ -117,9 +117,9 @@ PlanReport Communicator::report(Collective collective, std::int64_t count, DataT
 }
 
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
-                               Topology default_topology) {
-  return Communicator(std::make_unique<Communicator::Impl>(
-      std::make_shared<Engine>(std::move(transport), options, std::move(default_topology))));
+                               const Topology& default_topology) {
+  return Communicator(
+      std::make_unique<Communicator::Impl>(std::make_shared<Engine>(std::move(transport), options, default_topology)));
 }
 
 namespace {

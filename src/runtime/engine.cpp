@@ -113,10 +113,11 @@ class Engine::Running {
   std::vector<const std::byte*> operands_;
 };
 
-Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options, Topology default_topology)
+Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
+               const Topology& default_topology)
     : transport_(std::move(transport)),
       options_(options),
-      chooser_(options, std::move(default_topology), transport_->size(), transport_->limits().least_chunk_bytes),
+      chooser_(options, default_topology, transport_->size(), transport_->limits().least_chunk_bytes),
       log_(options.log),
       sequence_(kFirstSequence) {
   const char* debug = std::getenv("GAR_DEBUG");  // NOLINT(concurrency-mt-unsafe): only read

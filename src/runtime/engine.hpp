@@ -43,7 +43,7 @@ struct Path {
 
 class Engine {
  public:
-  Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options, Topology default_topology);
+  Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options, const Topology& default_topology);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

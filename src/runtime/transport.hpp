@@ -107,6 +107,6 @@ class Transport {
 
 /// A communicator on a transport. `default_topology` is used where the options give none.
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
-                               Topology default_topology);
+                               const Topology& default_topology);
 
 }  // namespace gar

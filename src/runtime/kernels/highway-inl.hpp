@@ -229,11 +229,21 @@ struct Lxor : Bxor {
   }
 };
 
+// Operands that are read at once. More streams than the hardware follows, or vectors that lie at the same offset in
+// their pages (as large ones do) and compete for the same sets of the first-level cache, cost a fifth of the bandwidth.
+constexpr std::int64_t kMaxAtOnce = 12;
+constexpr std::int64_t kGroup = 8;                   // of more operands than that
+constexpr std::int64_t kAccumulatorBytes = 1 << 16;  // between groups; stays in the second-level cache
+constexpr std::int64_t kFitsCaches = 1 << 18;        // bytes of all operands: no need for groups
+constexpr std::int64_t kPrefetchBytes = 256;
+constexpr std::int64_t kLineBytes = 64;
+
 template <class Op, class T>
 class Sweep {
   using E = Element<T>;
   using D = typename E::D;
   using V = typename E::V;
+  using Lane = hn::TFromD<D>;
 
  public:
   explicit Sweep(const Pass& pass) : pass_(pass), out_(static_cast<T*>(pass.out)) {}
@@ -241,14 +251,20 @@ class Sweep {
   template <bool kStreaming>
   HWY_INLINE void run() const {
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(D()));
-    std::int64_t i = 0;
+    std::int64_t begin = 0;
     if constexpr (kStreaming) {
-      i = hwy_min(elements_to_alignment(lanes), pass_.count);
-      if (i > 0) partial(0, i);
+      begin = elements_to_alignment(lanes);
+      begin = begin < pass_.count ? begin : pass_.count;
+      if (begin > 0) partial(0, begin);
     }
-    for (; i + 4 * lanes <= pass_.count; i += 4 * lanes) four<kStreaming>(i, lanes);
-    for (; i + lanes <= pass_.count; i += lanes) one<kStreaming>(i);
-    if (i < pass_.count) partial(i, pass_.count - i);
+    const std::int64_t end = begin + (pass_.count - begin) / lanes * lanes;
+    const std::int64_t bytes = pass_.num_operands * pass_.count * static_cast<std::int64_t>(sizeof(T));
+    if (pass_.num_operands <= kMaxAtOnce || bytes <= kFitsCaches) {
+      fold<kStreaming>({begin, end, 0, pass_.num_operands, nullptr, nullptr});
+    } else {
+      fold_groups<kStreaming>(begin, end);
+    }
+    if (end < pass_.count) partial(end, pass_.count - end);
     if constexpr (kStreaming) hwy::FlushStream();
   }
 
@@ -257,7 +273,15 @@ class Sweep {
   }
 
  private:
-  static std::int64_t hwy_min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+  /// Some operands' elements [begin, end), whole registers of them.
+  struct Part {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t first;  ///< operand
+    std::int64_t last;   ///< one past it
+    const Lane* from;    ///< what earlier operands gave, or null
+    Lane* to;            ///< for later operands, or null: the result
+  };
 
   [[nodiscard]] std::int64_t elements_to_alignment(std::int64_t lanes) const {
     const auto bytes = static_cast<std::uintptr_t>(lanes) * sizeof(T);
@@ -270,35 +294,94 @@ class Sweep {
   static HWY_INLINE V enter(const T* p) { return Op::enter(D(), E::load(p)); }
 
   template <bool kStreaming>
-  HWY_INLINE void four(std::int64_t i, std::int64_t lanes) const {
+  HWY_INLINE void fold(const Part& part) const {
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(D()));
+    std::int64_t i = part.begin;
+    for (; i + 4 * lanes <= part.end; i += 4 * lanes) four<kStreaming>(part, i, lanes);
+    for (; i < part.end; i += lanes) one<kStreaming>(part, i);
+  }
+
+  template <bool kStreaming>
+  HWY_NOINLINE void fold_groups(std::int64_t begin, std::int64_t end) const {
+    constexpr auto kBlock = kAccumulatorBytes / static_cast<std::int64_t>(sizeof(Lane));
+    alignas(HWY_MAX_BYTES) Lane accumulators[kBlock];
+    const std::int64_t num_groups = (pass_.num_operands + kGroup - 1) / kGroup;
+    for (; begin < end; begin += kBlock) {
+      Part part{begin, begin + kBlock < end ? begin + kBlock : end, 0, 0, nullptr, accumulators};
+      for (std::int64_t g = 1; g <= num_groups; ++g) {
+        part.first = part.last;
+        part.last = pass_.num_operands * g / num_groups;
+        if (g == num_groups) part.to = nullptr;
+        fold<kStreaming>(part);
+        part.from = accumulators;
+      }
+    }
+  }
+
+  static HWY_INLINE void prefetch(const T* p, std::int64_t lanes) {
+    const auto* bytes = reinterpret_cast<const char*>(p) + kPrefetchBytes;
+    const std::int64_t num_bytes = 4 * lanes * static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t b = 0; b < num_bytes; b += kLineBytes) hwy::Prefetch(bytes + b);
+  }
+
+  template <bool kStreaming>
+  HWY_INLINE void four(const Part& part, std::int64_t i, std::int64_t lanes) const {
     const D d;
-    const T* p = operand(0) + i;
-    V a0 = enter(p);
-    V a1 = enter(p + lanes);
-    V a2 = enter(p + 2 * lanes);
-    V a3 = enter(p + 3 * lanes);
-    for (std::int64_t k = 1; k < pass_.num_operands; ++k) {
-      p = operand(k) + i;
+    V a0;
+    V a1;
+    V a2;
+    V a3;
+    std::int64_t k = part.first;
+    if (part.from != nullptr) {
+      const Lane* from = part.from + (i - part.begin);
+      a0 = hn::Load(d, from);
+      a1 = hn::Load(d, from + lanes);
+      a2 = hn::Load(d, from + 2 * lanes);
+      a3 = hn::Load(d, from + 3 * lanes);
+    } else {
+      const T* p = operand(k++) + i;
+      prefetch(p, lanes);
+      a0 = enter(p);
+      a1 = enter(p + lanes);
+      a2 = enter(p + 2 * lanes);
+      a3 = enter(p + 3 * lanes);
+    }
+    for (; k < part.last; ++k) {
+      const T* p = operand(k) + i;
+      prefetch(p, lanes);
       a0 = Op::fold(d, a0, enter(p));
       a1 = Op::fold(d, a1, enter(p + lanes));
       a2 = Op::fold(d, a2, enter(p + 2 * lanes));
       a3 = Op::fold(d, a3, enter(p + 3 * lanes));
     }
-    T* out = out_ + i;
-    E::template store<kStreaming>(Op::leave(d, a0), out);
-    E::template store<kStreaming>(Op::leave(d, a1), out + lanes);
-    E::template store<kStreaming>(Op::leave(d, a2), out + 2 * lanes);
-    E::template store<kStreaming>(Op::leave(d, a3), out + 3 * lanes);
+    if (part.to != nullptr) {
+      Lane* to = part.to + (i - part.begin);
+      hn::Store(a0, d, to);
+      hn::Store(a1, d, to + lanes);
+      hn::Store(a2, d, to + 2 * lanes);
+      hn::Store(a3, d, to + 3 * lanes);
+    } else {
+      T* out = out_ + i;
+      E::template store<kStreaming>(Op::leave(d, a0), out);
+      E::template store<kStreaming>(Op::leave(d, a1), out + lanes);
+      E::template store<kStreaming>(Op::leave(d, a2), out + 2 * lanes);
+      E::template store<kStreaming>(Op::leave(d, a3), out + 3 * lanes);
+    }
   }
 
   template <bool kStreaming>
-  HWY_INLINE void one(std::int64_t i) const {
-    V a = enter(operand(0) + i);
-    for (std::int64_t k = 1; k < pass_.num_operands; ++k) a = Op::fold(D(), a, enter(operand(k) + i));
-    E::template store<kStreaming>(Op::leave(D(), a), out_ + i);
+  HWY_INLINE void one(const Part& part, std::int64_t i) const {
+    std::int64_t k = part.first;
+    V a = part.from != nullptr ? hn::Load(D(), part.from + (i - part.begin)) : enter(operand(k++) + i);
+    for (; k < part.last; ++k) a = Op::fold(D(), a, enter(operand(k) + i));
+    if (part.to != nullptr) {
+      hn::Store(a, D(), part.to + (i - part.begin));
+    } else {
+      E::template store<kStreaming>(Op::leave(D(), a), out_ + i);
+    }
   }
 
-  /// Fewer elements than a register holds.
+  /// Fewer elements than a register holds, of all operands.
   void partial(std::int64_t i, std::int64_t count) const {
     alignas(HWY_MAX_BYTES) T buffer[HWY_MAX_BYTES / sizeof(T)] = {};
     const auto bytes = static_cast<std::size_t>(count) * sizeof(T);

@@ -56,7 +56,7 @@ void MpiControl::abandon() noexcept {
     }
   };
   release(aborts_);
-  static_cast<void>(abort_text_.release());
+  static_cast<void>(abort_.release());
   for (Outgoing& outgoing : outgoing_) {
     release(outgoing.requests);
     static_cast<void>(outgoing.wire.release());
@@ -119,17 +119,26 @@ void MpiControl::take_signatures() {
   }
 }
 
-void MpiControl::take_abort() {
+/// Takes one message of somebody who gives up, if there is one.
+bool MpiControl::take_abort() noexcept {
   int is_there = 0;
   MPI_Status status;
-  check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tags_.abort(), comm_, &is_there, &status), "MPI_Iprobe");
-  if (is_there == 0) return;
-  AbortText text{};
-  check_mpi(MPI_Recv(text.data(), static_cast<int>(text.size()) - 1, MPI_BYTE, status.MPI_SOURCE, tags_.abort(), comm_,
-                     MPI_STATUS_IGNORE),
-            "MPI_Recv");
-  heard_abort_ = true;
-  throw TransportError(fmt::format("rank {} gave up: {}", status.MPI_SOURCE, text.data()));
+  if (MPI_Iprobe(MPI_ANY_SOURCE, tags_.abort(), comm_, &is_there, &status) != MPI_SUCCESS || is_there == 0)
+    return false;
+  Abort abort;
+  if (MPI_Recv(&abort, sizeof abort, MPI_BYTE, status.MPI_SOURCE, tags_.abort(), comm_, MPI_STATUS_IGNORE) !=
+      MPI_SUCCESS) {
+    return false;
+  }
+  peers_[static_cast<std::size_t>(status.MPI_SOURCE)].has_given_up = true;
+  if (heard_.origin < 0) heard_ = abort;
+  return true;
+}
+
+void MpiControl::check_abort() {
+  take_abort();
+  if (heard_.origin < 0) return;
+  throw TransportError(fmt::format("rank {} gave up: {}", heard_.origin, heard_.text.data()));
 }
 
 /// A rank that takes the latency path for this very operation is found by its own kind of message.
@@ -151,25 +160,34 @@ void MpiControl::take_exchange() {
 }
 
 void MpiControl::look(bool is_exchange) {
-  take_abort();
+  check_abort();
   take_signatures();
   if (!is_exchange) take_exchange();
 }
 
 void MpiControl::give_up(std::string_view reason) noexcept {
-  if (heard_abort_ || !aborts_.empty()) return;
-  abort_text_.reset(new (std::nothrow) AbortText{});
-  if (!abort_text_) return;
-  const std::size_t length = std::min(reason.size(), abort_text_->size() - 1);
-  std::copy_n(reason.data(), length, abort_text_->data());
+  if (abort_) return;
+  abort_.reset(new (std::nothrow) Abort);
+  if (!abort_) return;
+  if (heard_.origin >= 0) {
+    *abort_ = heard_;
+  } else {
+    abort_->origin = rank_;
+    std::copy_n(reason.data(), std::min(reason.size(), abort_->text.size() - 1), abort_->text.data());
+  }
   for (int peer = 0; peer < size_; ++peer) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (peer == rank_) continue;
-    if (MPI_Isend(abort_text_->data(), static_cast<int>(length) + 1, MPI_BYTE, peer, tags_.abort(), comm_, &request) ==
-        MPI_SUCCESS) {
+    if (MPI_Isend(abort_.get(), sizeof(Abort), MPI_BYTE, peer, tags_.abort(), comm_, &request) == MPI_SUCCESS) {
       aborts_.push_back(request);
     }
   }
+}
+
+bool MpiControl::has_given_up(int peer) noexcept {
+  while (take_abort()) {
+  }
+  return peers_[static_cast<std::size_t>(peer)].has_given_up;
 }
 
 }  // namespace gar

@@ -50,11 +50,19 @@ class MpiControl {
   /// Takes in what has come from anybody. Throws TransportError when it is a rank that gives up, or one that has
   /// called something else. `is_exchange`: this rank itself takes the latency path.
   void look(bool is_exchange);
-  /// Tells everybody that this rank gives up, unless it only repeats what somebody else said.
+  /// Throws TransportError when somebody has given up.
+  void check_abort();
+  /// Tells everybody that this rank gives up, and why: for its own reason, or because somebody else did first. It must
+  /// have no receive under way any more: the others take back their memory then.
   void give_up(std::string_view reason) noexcept;
+  /// Has the peer given up, too?
+  bool has_given_up(int peer) noexcept;
 
  private:
-  using AbortText = std::array<char, 512>;
+  struct Abort {
+    std::int32_t origin = -1;  ///< who gave up first
+    std::array<char, 508> text{};
+  };
   struct Outgoing {
     std::unique_ptr<WireSignature> wire;
     std::vector<MPI_Request> requests;
@@ -62,11 +70,12 @@ class MpiControl {
   struct Peer {
     std::uint64_t announced = 0;  ///< sequence of the last operation that it was told of
     std::uint64_t agreed = 0;     ///< sequence of the last operation that it agreed to
+    bool has_given_up = false;
     std::deque<WireSignature> incoming;
   };
 
   void take_signatures();
-  void take_abort();
+  bool take_abort() noexcept;
   void take_exchange();
   [[noreturn]] void mismatch(const WireSignature& theirs) const;
   void abandon() noexcept;
@@ -79,9 +88,9 @@ class MpiControl {
   Signature signature_;
   std::vector<Peer> peers_;
   std::list<Outgoing> outgoing_;
-  std::unique_ptr<AbortText> abort_text_;
+  Abort heard_;                   ///< the first that was heard
+  std::unique_ptr<Abort> abort_;  ///< what this rank says
   std::vector<MPI_Request> aborts_;
-  bool heard_abort_ = false;
 };
 
 }  // namespace gar

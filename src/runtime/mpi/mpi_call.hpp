@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -23,27 +24,30 @@ inline void check_mpi(int code, const char* function) {
   if (code != MPI_SUCCESS) throw TransportError(std::string(function) + " failed: " + mpi_error_text(code));
 }
 
-/// The tags of a communicator, below MPI_TAG_UB (at least 32767 everywhere). Data: the upper bits are the slot of the
-/// chunk, the lower ones the step. The upper half is for everything else.
+/// The tags of a communicator, below MPI_TAG_UB (at least 32767 everywhere). The upper half is for everything but data.
+/// Data: some bits of a hash of the operation, the slot of the chunk, the step. The hash keeps ranks apart that have
+/// called different things: a message that does not fit its receive would be a fatal error of MPI, which is raised on
+/// MPI_COMM_WORLD.
 class MpiTags {
  public:
   static constexpr int kMaxSlots = 8;
   static constexpr int kMaxRounds = 8;
 
   explicit MpiTags(int largest_tag) {
-    int bits = 15;
-    while (bits < 30 && largest_tag >= (1 << (bits + 1)) - 1) ++bits;
-    reserved_ = 1 << (bits - 1);
-    step_limit_ = reserved_ / kMaxSlots;
+    int bits = 14;
+    while (bits < 29 && largest_tag >= (1 << (bits + 2)) - 1) ++bits;
+    reserved_ = 1 << bits;
+    step_limit_ = 1 << std::min(bits - 3, 12);
+    num_hashes_ = static_cast<std::uint32_t>(reserved_ / kMaxSlots / step_limit_);
   }
   /// Messages of a chunk whose step numbers stay below this have tags of their own.
   [[nodiscard]] int step_limit() const { return step_limit_; }
-  [[nodiscard]] int data(int slot, std::int64_t step_number) const {
-    return slot * step_limit_ + static_cast<int>(step_number % step_limit_);
+  [[nodiscard]] int data(std::uint64_t hash, int slot, std::int64_t step_number) const {
+    const auto operation = static_cast<int>(hash % num_hashes_);
+    return (operation * kMaxSlots + slot) * step_limit_ + static_cast<int>(step_number % step_limit_);
   }
   [[nodiscard]] int signature() const { return reserved_; }
   [[nodiscard]] int abort() const { return reserved_ + 1; }
-  [[nodiscard]] int probe() const { return reserved_ + 2; }  ///< measurements
   /// The latency path. A rank is never 128 operations ahead of another.
   [[nodiscard]] int exchange(std::uint64_t sequence, int round) const {
     return reserved_ + 16 + static_cast<int>(sequence % 128) * kMaxRounds + round;
@@ -52,6 +56,7 @@ class MpiTags {
  private:
   int reserved_ = 0;
   int step_limit_ = 0;
+  std::uint32_t num_hashes_ = 1;
 };
 
 }  // namespace gar

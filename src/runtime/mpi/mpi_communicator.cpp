@@ -106,7 +106,7 @@ Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options,
   Topology topology = complete.topology ? *complete.topology : measure_network(own.get(), hosts, is_shared);
   std::optional<Communicator> out;
   agree(own.get(), "make the communicator",
-        [&] { out.emplace(make_communicator(std::move(transport), complete, std::move(topology))); });
+        [&] { out.emplace(make_communicator(std::move(transport), complete, topology)); });
   return std::move(*out);
 }
 

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -35,6 +37,8 @@ std::int64_t now_ns() {
       .count();
 }
 
+constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
 std::int64_t round_up(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 const SpaceView& view_of(const Flight& flight, const Part& part) {
@@ -43,6 +47,18 @@ const SpaceView& view_of(const Flight& flight, const Part& part) {
 
 std::byte* place_of(const Flight& flight, const Part& part) {
   return address(view_of(flight, part), part, flight.element_size);
+}
+
+/// The same for all operations that differ in their number only, so that their requests can be used again.
+std::uint64_t hash_of(const Signature& signature) {
+  std::uint64_t hash = signature.plan;
+  for (const std::int64_t value :
+       {signature.count, static_cast<std::int64_t>(signature.collective), static_cast<std::int64_t>(signature.type),
+        static_cast<std::int64_t>(signature.op)}) {
+    hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U;
+    hash ^= hash >> 32U;
+  }
+  return hash;
 }
 
 }  // namespace
@@ -92,18 +108,22 @@ MpiTransport::~MpiTransport() {
     static_cast<void>(exchange_.release());
     return;
   }
-  cancel_all();
+  cancel_receives();
+  abandon();
   exchange_.reset();
   control_.reset();
   requests_.reset();
-  MPI_Comm_free(&comm_);
+  // Messages that nobody has received would turn up in the next communicator that gets the same number.
+  if (failure_.empty()) MPI_Comm_free(&comm_);
 }
 
 TransportLimits MpiTransport::limits() const { return {options_.num_slots, 0, options_.chunk_bytes}; }
 
 void MpiTransport::begin(const Signature& signature) {
   if (!failure_.empty()) throw TransportError("this communicator has failed before: " + failure_);
+  control_->check_abort();
   control_->begin(signature);
+  operation_hash_ = hash_of(signature);
   is_exchanging_ = false;
   has_progressed_ = true;
 }
@@ -121,7 +141,7 @@ int MpiTransport::start(bool is_send, int peer, std::byte* memory, std::int64_t 
     active_.push_back(requests_->start(piece.message));
     owners_.push_back(piece);
   }
-  slots_[static_cast<std::size_t>(owner.slot)].num_pending += num_messages;
+  slots_[index(owner.slot)].num_pending += num_messages;
   return num_messages;
 }
 
@@ -134,45 +154,51 @@ bool MpiTransport::poll() {
       MPI_Testsome(static_cast<int>(active_.size()), active_.data(), &num_done, done_.data(), statuses_.data());
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check_mpi(code, "MPI_Testsome");
   if (num_done == 0 || num_done == MPI_UNDEFINED) return false;
-  if (code == MPI_ERR_IN_STATUS) {
-    for (int i = 0; i < num_done; ++i) {
-      const int error = statuses_[static_cast<std::size_t>(i)].MPI_ERROR;
-      if (error == MPI_SUCCESS || error == MPI_ERR_PENDING) continue;
-      message_failed(owners_[static_cast<std::size_t>(done_[static_cast<std::size_t>(i)])], error);
-    }
+  std::optional<Failed> failed;
+  order_.resize(static_cast<std::size_t>(num_done));
+  std::iota(order_.begin(), order_.end(), 0);
+  // From the last to the first: what is completed makes room for what comes last.
+  std::sort(order_.begin(), order_.end(), [&](int a, int b) { return done_[index(a)] > done_[index(b)]; });
+  for (const int i : order_) {
+    const int error = code == MPI_ERR_IN_STATUS ? statuses_[index(i)].MPI_ERROR : MPI_SUCCESS;
+    const bool is_failed = error != MPI_SUCCESS && error != MPI_ERR_PENDING;
+    if (is_failed) failed = {owners_[index(done_[index(i)])].message, error};
+    complete(index(done_[index(i)]), !is_failed);
   }
-  done_.resize(static_cast<std::size_t>(num_done));
-  std::sort(done_.begin(), done_.end(), std::greater<>());
-  for (const int i : done_) complete(static_cast<std::size_t>(i));
   has_progressed_ = true;
+  if (failed) message_failed(*failed);
   return true;
 }
 
-void MpiTransport::complete(std::size_t i) {
+void MpiTransport::complete(std::size_t i, bool is_reusable) {
   const Owner owner = owners_[i];
-  requests_->give_back(owner.message, active_[i]);
+  if (is_reusable) {
+    requests_->give_back(owner.message, active_[i]);
+  } else if (active_[i] != MPI_REQUEST_NULL) {
+    MPI_Request_free(&active_[i]);
+  }
   active_[i] = active_.back();
   owners_[i] = owners_.back();
   active_.pop_back();
   owners_.pop_back();
-  Slot& slot = slots_[static_cast<std::size_t>(owner.slot)];
+  Slot& slot = slots_[index(owner.slot)];
   --slot.num_pending;
   if (owner.index < 0) return;
-  const auto index = static_cast<std::size_t>(owner.index);
   if (owner.message.is_send) {
-    --slot.user_sends[index].num_pending;
+    --slot.user_sends[index(owner.index)].num_pending;
   } else {
-    --slot.steps[static_cast<std::size_t>(owner.step)].recvs[index].num_pending;
+    --slot.steps[index(owner.step)].recvs[index(owner.index)].num_pending;
   }
 }
 
-/// A message that does not fit most likely belongs to a rank that has called something else, and has said so before.
-void MpiTransport::message_failed(const Owner& owner, int code) {
-  for (int i = 0; i < 100 && !control_->is_agreed(owner.message.peer); ++i) {
+/// A message that does not fit belongs to a rank that has called something else, and has said so before.
+void MpiTransport::message_failed(const Failed& failed) {
+  const MpiMessage& message = failed.message;
+  for (int i = 0; i < 100 && !message.is_send && !control_->is_agreed(message.peer); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  throw TransportError(fmt::format("a message {} rank {} failed: {}", owner.message.is_send ? "to" : "from",
-                                   owner.message.peer, mpi_error_text(code)));
+  throw TransportError(fmt::format("a message {} rank {} failed: {}", message.is_send ? "to" : "from", message.peer,
+                                   mpi_error_text(failed.code)));
 }
 
 // --- chunks ----------------------------------------------------------------------------------------------------------
@@ -246,32 +272,32 @@ bool MpiTransport::try_open(Flight& flight) {
   return true;
 }
 
-void MpiTransport::post(const Flight& flight, int step, std::size_t index) {
-  const ChunkStep& chunk_step = flight.program->steps[static_cast<std::size_t>(step)];
-  const ChunkRecv& recv = chunk_step.recvs[index];
-  StepState& step_state = slot_of(flight).steps[static_cast<std::size_t>(step)];
-  Recv& state = step_state.recvs[index];
+void MpiTransport::post(const Flight& flight, int step, std::size_t message) {
+  const ChunkStep& chunk_step = flight.program->steps[index(step)];
+  const ChunkRecv& recv = chunk_step.recvs[message];
+  StepState& step_state = slot_of(flight).steps[index(step)];
+  Recv& state = step_state.recvs[message];
   --step_state.num_deferred;
   Owner owner;
-  owner.message.tag = tags_.data(flight.slot, chunk_step.number);
+  owner.message.tag = tags_.data(operation_hash_, flight.slot, chunk_step.number);
   owner.slot = flight.slot;
   owner.step = step;
-  owner.index = static_cast<int>(index);
+  owner.index = static_cast<int>(message);
   state.state = RecvState::kPosted;
   state.num_pending = start(false, recv.peer, state.memory, (recv.end - recv.begin) * flight.element_size, owner);
 }
 
-void MpiTransport::send(const Flight& flight, int step, std::size_t index) {
-  const ChunkStep& chunk_step = flight.program->steps[static_cast<std::size_t>(step)];
-  const ChunkSend& send = chunk_step.sends[index];
+void MpiTransport::send(const Flight& flight, int step, std::size_t message) {
+  const ChunkStep& chunk_step = flight.program->steps[index(step)];
+  const ChunkSend& send = chunk_step.sends[message];
   Slot& slot = slot_of(flight);
   Owner owner;
-  owner.message.tag = tags_.data(flight.slot, chunk_step.number);
+  owner.message.tag = tags_.data(operation_hash_, flight.slot, chunk_step.number);
   owner.slot = flight.slot;
   owner.step = step;
   const std::int64_t bytes = (send.end - send.begin) * flight.element_size;
   control_->announce(send.peer);
-  std::byte* packed = slot.steps[static_cast<std::size_t>(step)].packed[index];
+  std::byte* packed = slot.steps[index(step)].packed[message];
   if (packed == nullptr) {
     owner.index = static_cast<int>(slot.user_sends.size());
     std::byte* memory = place_of(flight, send.parts.front());
@@ -288,7 +314,7 @@ void MpiTransport::send(const Flight& flight, int step, std::size_t index) {
 }
 
 bool MpiTransport::try_send(Flight& flight, int step) {
-  const std::vector<ChunkSend>& sends = flight.program->steps[static_cast<std::size_t>(step)].sends;
+  const std::vector<ChunkSend>& sends = flight.program->steps[index(step)].sends;
   post_deferred(flight, step);
   for (std::size_t i = 0; i < sends.size(); ++i) {
     if (is_mine(sends[i].peer)) send(flight, step, i);
@@ -299,9 +325,9 @@ bool MpiTransport::try_send(Flight& flight, int step) {
 /// Posts the receives of a step that has started, as far as earlier sends have left their memory.
 void MpiTransport::post_deferred(const Flight& flight, int step) {
   Slot& slot = slot_of(flight);
-  StepState& state = slot.steps[static_cast<std::size_t>(step)];
+  StepState& state = slot.steps[index(step)];
   if (state.num_deferred == 0) return;
-  const ChunkStep& chunk_step = flight.program->steps[static_cast<std::size_t>(step)];
+  const ChunkStep& chunk_step = flight.program->steps[index(step)];
   for (std::size_t i = 0; i < state.recvs.size(); ++i) {
     Recv& recv = state.recvs[i];
     if (recv.state != RecvState::kDeferred) continue;
@@ -328,7 +354,7 @@ bool MpiTransport::may_write(const Flight& flight, int step) {
       static_cast<std::size_t>(step) + 1 == steps.size()) {
     return std::none_of(slot.user_sends.begin(), slot.user_sends.end(), is_pending);
   }
-  const ChunkStep& chunk_step = steps[static_cast<std::size_t>(step)];
+  const ChunkStep& chunk_step = steps[index(step)];
   if (!chunk_step.overwrites_sent) return true;
   return std::none_of(slot.user_sends.begin(), slot.user_sends.end(), [&](const UserSend& sent) {
     return is_pending(sent) &&
@@ -338,8 +364,8 @@ bool MpiTransport::may_write(const Flight& flight, int step) {
 }
 
 bool MpiTransport::try_receive(Flight& flight, int step, std::span<const std::byte*> operands) {
-  const ChunkStep& chunk_step = flight.program->steps[static_cast<std::size_t>(step)];
-  StepState& state = slot_of(flight).steps[static_cast<std::size_t>(step)];
+  const ChunkStep& chunk_step = flight.program->steps[index(step)];
+  StepState& state = slot_of(flight).steps[index(step)];
   const auto is_missing = [&] {
     post_deferred(flight, step);
     return std::any_of(state.recvs.begin(), state.recvs.end(),
@@ -417,35 +443,56 @@ std::string MpiTransport::awaited() const {
   return from.empty() ? to : to.empty() ? from : from + "; " + to;
 }
 
+// A rank that fails leaves its caller free to release the memory that messages were to come out of or go to. It first
+// takes back its receives, or completes those that have begun; says that it gives up; and then waits, a second at most,
+// until each of its sends has left or its receiver has given up as well, so that nobody will come for the data any
+// more.
 void MpiTransport::fail(std::string_view reason) noexcept {
   try {
     if (failure_.empty()) failure_ = std::string(reason);
   } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the others are told all the same
   }
+  cancel_receives();
   control_->give_up(reason);
-  cancel_all();
+  drain(1'000'000'000,
+        [&](const Owner& owner) { return owner.message.is_send && !control_->has_given_up(owner.message.peer); });
+  abandon();
 }
 
-void MpiTransport::cancel_all() noexcept {
-  if (active_.empty()) return;
+void MpiTransport::cancel_receives() noexcept {
   for (std::size_t i = 0; i < active_.size(); ++i) {
     if (!owners_[i].message.is_send) MPI_Cancel(&active_[i]);
   }
-  const std::int64_t limit = now_ns() + 100'000'000;
-  int is_done = 0;
-  while (now_ns() < limit) {
-    if (MPI_Testall(static_cast<int>(active_.size()), active_.data(), &is_done, MPI_STATUSES_IGNORE) != MPI_SUCCESS ||
-        is_done != 0) {
-      break;
+  exchange_->cancel();
+  drain(100'000'000, [](const Owner& owner) { return !owner.message.is_send; });
+}
+
+/// Completes messages until none is left that has to be waited for.
+template <class Predicate>
+void MpiTransport::drain(std::int64_t limit_ns, const Predicate& is_awaited) noexcept {
+  const std::int64_t begin = now_ns();
+  while (true) {
+    bool has_awaited = false;
+    for (std::size_t i = active_.size(); i-- > 0;) {
+      int is_done = 0;
+      if (MPI_Test(&active_[i], &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS || is_done != 0) {
+        complete(i, false);
+      } else {
+        has_awaited = has_awaited || is_awaited(owners_[i]);
+      }
     }
+    if (!has_awaited || now_ns() - begin > limit_ns) return;
     sched_yield();
   }
+}
+
+/// Leaves to MPI what cannot be completed, and our own memory with it.
+void MpiTransport::abandon() noexcept {
+  if (active_.empty()) return;
   for (MPI_Request& request : active_) MPI_Request_free(&request);
   active_.clear();
   owners_.clear();
-  if (is_done == 0) {  // MPI may still use them
-    for (Slot& slot : slots_) slot.arena.leak();
-  }
+  for (Slot& slot : slots_) slot.arena.leak();
 }
 
 }  // namespace gar

@@ -7,8 +7,8 @@
 // step still sends out of it is reason to use the buffer instead (two ranks that swap would wait for each other).
 // Waiting for *earlier* steps only cannot end in a circle.
 //
-// Tags are slot and step number; chunks of one slot follow each other in the same order on all ranks, and MPI keeps the
-// order between two ranks, so messages of different chunks never mix.
+// Tags are made of the operation, slot and step number; chunks of one slot follow each other in the same order on all
+// ranks, and MPI keeps the order between two ranks, so messages of different chunks never mix.
 #pragma once
 
 #include <mpi.h>
@@ -123,6 +123,11 @@ class MpiTransport final : public Transport {
     int index = -1;  ///< receive: in StepState::recvs; send: in user_sends, or -1
   };
 
+  struct Failed {
+    MpiMessage message;
+    int code = MPI_SUCCESS;
+  };
+
   [[nodiscard]] bool is_mine(int peer) const {
     return is_elsewhere_.empty() || !is_elsewhere_[static_cast<std::size_t>(peer)];
   }
@@ -131,15 +136,18 @@ class MpiTransport final : public Transport {
   void lay_out(const Flight& flight, Slot& slot);
   [[nodiscard]] bool swaps(const Flight& flight, const ChunkStep& step, const Part& target) const;
   static Range range_of(const Flight& flight, const Part& part);
-  void post(const Flight& flight, int step, std::size_t index);
+  void post(const Flight& flight, int step, std::size_t message);
   void post_deferred(const Flight& flight, int step);
-  void send(const Flight& flight, int step, std::size_t index);
+  void send(const Flight& flight, int step, std::size_t message);
   [[nodiscard]] bool may_write(const Flight& flight, int step);
-  void complete(std::size_t i);
-  [[noreturn]] void message_failed(const Owner& owner, int code);
+  void complete(std::size_t i, bool is_reusable);
+  [[noreturn]] void message_failed(const Failed& failed);
   void check_time(std::int64_t silent_ns) const;
   [[nodiscard]] std::string awaited() const;
-  void cancel_all() noexcept;
+  void cancel_receives() noexcept;
+  template <class Predicate>
+  void drain(std::int64_t limit_ns, const Predicate& is_awaited) noexcept;
+  void abandon() noexcept;
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
@@ -151,10 +159,12 @@ class MpiTransport final : public Transport {
   std::unique_ptr<RequestCache> requests_;
   std::unique_ptr<MpiControl> control_;
   std::unique_ptr<MpiExchange> exchange_;
+  std::uint64_t operation_hash_ = 0;
   std::vector<Slot> slots_;
   std::vector<MPI_Request> active_;
   std::vector<Owner> owners_;  ///< as active_
   std::vector<int> done_;
+  std::vector<int> order_;
   std::vector<MPI_Status> statuses_;
   bool has_progressed_ = true;
   std::int64_t silent_since_ns_ = 0;  ///< nothing has happened since
