@@ -84,6 +84,7 @@ namespace {
 
 std::shared_ptr<Engine::Task> make_task(Engine& engine, const Call& call) {
   engine.check(call);
+  engine.check_overlap(call);
   auto task = std::make_shared<Engine::Task>();
   task->call = call;
   task->path = engine.path_of(call);

@@ -30,12 +30,6 @@ std::int64_t total_count(const Call& call, int size) {
   return call.collective == Collective::kAllReduce ? call.count : call.count * size;
 }
 
-std::string_view name_of(Collective collective) {
-  return collective == Collective::kAllReduce       ? "all_reduce"
-         : collective == Collective::kReduceScatter ? "reduce_scatter"
-                                                    : "all_gather";
-}
-
 void reduce_exchanged(const Call& call, int rank, std::span<const std::byte*> operands) {
   const std::int64_t bytes = call.count * size_of(call.type);
   if (bytes == 0) return;
@@ -54,22 +48,6 @@ void reduce_exchanged(const Call& call, int rank, std::span<const std::byte*> op
 }
 
 }  // namespace
-
-std::string describe(const Signature& signature) {
-  if (signature.collective == Collective::kAllGather) {
-    return fmt::format("all_gather of {} {}", signature.count, to_string(signature.type));
-  }
-  return fmt::format("{} of {} {}, {}", name_of(signature.collective), signature.count, to_string(signature.type),
-                     to_string(signature.op));
-}
-
-std::string describe_mismatch(const Signature& ours, int our_rank, const Signature& theirs, int their_rank) {
-  const std::string mine = describe(ours);
-  const std::string other = describe(theirs);
-  const std::string_view why = mine == other ? " with another plan" : "";
-  return fmt::format("rank {} called {}, but rank {} called {}{}; accepted is the same call on all ranks", our_rank,
-                     mine, their_rank, other, why);
-}
 
 /// One operation that can be carried on a little at a time.
 class Engine::Running {
@@ -155,50 +133,6 @@ Engine::~Engine() {
   }
   const std::lock_guard lock(polled().mutex);
   polled().engines.remove(this);
-}
-
-void Engine::check_overlap(const Call& call) const {
-  const std::int64_t block = call.count * size_of(call.type);
-  const auto in = reinterpret_cast<std::intptr_t>(call.in);
-  const auto out = reinterpret_cast<std::intptr_t>(call.out);
-  const std::int64_t in_bytes = call.collective == Collective::kReduceScatter ? block * size() : block;
-  const std::int64_t out_bytes = call.collective == Collective::kAllGather ? block * size() : block;
-  if (block == 0 || in + in_bytes <= out || out + out_bytes <= in) return;
-  const bool is_fine = call.collective == Collective::kAllReduce ? in == out
-                       : call.collective == Collective::kAllGather
-                           ? in - out == rank() * block
-                           : out >= in && out - in < in_bytes && (out - in) % block == 0;
-  if (is_fine) return;
-  throw InvalidArgument(fmt::format("{}: `in` and `out` overlap in part; accepted are separate buffers, or {}",
-                                    name_of(call.collective),
-                                    call.collective == Collective::kAllReduce   ? "the same one"
-                                    : call.collective == Collective::kAllGather ? "`in` as this rank's block of `out`"
-                                                                                : "`out` as a block of `in`"));
-}
-
-void Engine::check(const Call& call) const {
-  const std::string_view name = name_of(call.collective);
-  if (call.count < 0) throw InvalidArgument(fmt::format("{}: count = {}; accepted is 0 or more", name, call.count));
-  const int type = static_cast<int>(call.type);
-  const int op = static_cast<int>(call.op);
-  if (type < 0 || type >= kNumDataTypes || op < 0 || op >= kNumReduceOps) {
-    throw InvalidArgument(fmt::format("{}: type {}, operator {}; accepted are types 0 to {} and operators 0 to {}",
-                                      name, type, op, kNumDataTypes - 1, kNumReduceOps - 1));
-  }
-  constexpr std::int64_t kMost = std::int64_t{1} << 50;
-  if (call.count > kMost / size_of(call.type) / size()) {
-    throw InvalidArgument(fmt::format("{}: count = {} is too large; accepted are {} bytes for all blocks together",
-                                      name, call.count, kMost));
-  }
-  if (call.count > 0 && (call.in == nullptr || call.out == nullptr)) {
-    throw InvalidArgument(fmt::format("{}: `{}` is null, but count is {}; accepted is null only with count 0", name,
-                                      call.in == nullptr ? "in" : "out", call.count));
-  }
-  if (call.collective != Collective::kAllGather && !is_supported(call.type, call.op)) {
-    throw InvalidArgument(fmt::format("{}: {} of {}; accepted for {} are sum, prod, min and max", name,
-                                      to_string(call.op), to_string(call.type), to_string(call.type)));
-  }
-  check_overlap(call);
 }
 
 PlanReport Engine::make_report(const Call& call, const Schedule* schedule, const ChosenPlan* plan) const {
@@ -320,6 +254,7 @@ void Engine::run_reproducible(const Call& call) {
 
 void Engine::run(const Call& call) {
   check(call);
+  check_overlap(call);
   const Path path = path_of(call);
   bool is_idle = false;
   {
@@ -421,7 +356,10 @@ void Engine::poll_all() {
 }
 
 bool Engine::test(Task& task) {
-  if (!task.is_active) return true;
+  if (!task.is_active) {
+    if (task.error) std::rethrow_exception(task.error);
+    return true;
+  }
   if (!transport_->allows_threads()) poll_all();
   std::exception_ptr error;
   {
@@ -435,7 +373,10 @@ bool Engine::test(Task& task) {
 }
 
 void Engine::wait(Task& task) {
-  if (!task.is_active) return;
+  if (!task.is_active) {
+    test(task);
+    return;
+  }
   if (transport_->allows_threads()) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return task.is_done; });

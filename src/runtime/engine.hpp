@@ -34,6 +34,9 @@ struct Call {
   ReduceOp op = ReduceOp::kSum;
 };
 
+/// "all_reduce", ...
+std::string_view name_of(Collective collective);
+
 /// How a call runs.
 struct Path {
   std::shared_ptr<const Schedule> schedule;  ///< null: latency path, or nothing to communicate
@@ -52,6 +55,7 @@ class Engine {
   [[nodiscard]] int size() const { return transport_->size(); }
   /// Throws InvalidArgument.
   void check(const Call& call) const;
+  void check_overlap(const Call& call) const;
   /// Decides how a call runs; remembered per length and type, and logged once per size class.
   Path path_of(const Call& call);
 
@@ -79,7 +83,6 @@ class Engine {
  private:
   class Running;
 
-  void check_overlap(const Call& call) const;
   void drain();
   void run_path(const Call& call, const Path& path);
   void run_reproducible(const Call& call);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "gar/errors.hpp"
@@ -43,17 +44,44 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return hash * 0xff51afd7ed558ccdU;
 }
 
-std::uint64_t fingerprint(const Schedule& schedule) {
-  std::uint64_t hash = 1;
-  const Plan& plan = schedule.plan->plan;
-  for (const char c : plan.algorithm) hash = mix(hash, static_cast<unsigned char>(c));
-  for (const std::int64_t value : {plan.num_ranks, plan.num_units, schedule.num_chunks, schedule.chunk_block_count}) {
-    hash = mix(hash, static_cast<std::uint64_t>(value));
+std::uint64_t mix_all(std::uint64_t hash, std::initializer_list<std::int64_t> values) {
+  for (const std::int64_t value : values) hash = mix(hash, static_cast<std::uint64_t>(value));
+  return hash;
+}
+
+std::uint64_t fingerprint_of(const SubPlan& subplan, std::uint64_t hash) {
+  for (const SubPlanRun& run : subplan.children) hash = mix_all(hash, {run.subplan, run.count});
+  for (const Stage& stage : subplan.stages) {
+    hash = mix_all(hash, {static_cast<std::int64_t>(stage.kind), stage.stride, stage.radix});
+    for (const Piece& piece : stage.target) hash = mix_all(hash, {piece.begin, piece.end, piece.owner});
   }
+  return mix(hash, subplan.stages.size());
+}
+
+std::uint64_t fingerprint_of(const RankProgram& program, std::uint64_t hash) {
+  for (const Step& step : program.steps) {
+    hash = mix(hash, static_cast<std::uint64_t>(step.number));
+    for (const std::vector<Message>* messages : {&step.sends, &step.recvs}) {
+      for (const Message& m : *messages) hash = mix_all(hash, {m.peer, m.accumulate ? 1 : 0, m.begin, m.end});
+      hash = mix(hash, messages->size());
+    }
+  }
+  return mix(hash, program.steps.size());
+}
+
+std::uint64_t fingerprint_of(const Plan& plan) {
+  std::uint64_t hash = 1;
+  for (const char c : plan.algorithm) hash = mix(hash, static_cast<unsigned char>(c));
+  hash = mix_all(
+      hash, {static_cast<std::int64_t>(plan.collective), plan.num_ranks, plan.num_units, plan.num_chunks, plan.root});
+  for (const SubPlan& subplan : plan.subplans) hash = fingerprint_of(subplan, hash);
+  for (const RankProgram& program : plan.programs) hash = fingerprint_of(program, hash);
   return hash;
 }
 
 }  // namespace
+
+IndexedPlan::IndexedPlan(Plan p) : plan(std::move(p)), index(plan), fingerprint(fingerprint_of(plan)) {}
 
 Schedule make_schedule(std::shared_ptr<const IndexedPlan> plan, int rank, std::int64_t count, std::int64_t element_size,
                        const TransportLimits& limits) {
@@ -81,7 +109,7 @@ Schedule make_schedule(std::shared_ptr<const IndexedPlan> plan, int rank, std::i
   out.num_chunks = std::max<std::int64_t>(ceil_div(count, std::max<std::int64_t>(out.chunk_block_count, 1)), 1);
   if (out.num_chunks > 1) out.full = compile_chunk(index, rank, out.num_blocks, out.chunk_block_count);
   out.last = compile_chunk(index, rank, out.num_blocks, count - (out.num_chunks - 1) * out.chunk_block_count);
-  out.fingerprint = fingerprint(out);
+  out.fingerprint = mix_all(out.plan->fingerprint, {out.num_chunks, out.chunk_block_count});
   return out;
 }
 

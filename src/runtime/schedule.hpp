@@ -11,9 +11,10 @@ namespace gar {
 
 /// A plan with what is derived from it. Not movable: the index refers to the plan.
 struct IndexedPlan {
-  explicit IndexedPlan(Plan p) : plan(std::move(p)), index(plan) {}
+  explicit IndexedPlan(Plan p);
   const Plan plan;
   const PlanIndex index;
+  const std::uint64_t fingerprint;  ///< of everything that the plan says
 };
 
 /// One rank's chunk programs for vectors of one length.

@@ -233,9 +233,9 @@ struct Lxor : Bxor {
 // their pages (as large ones do) and compete for the same sets of the first-level cache, cost a fifth of the bandwidth.
 constexpr std::int64_t kMaxAtOnce = 12;
 constexpr std::int64_t kGroup = 8;                   // of more operands than that
-constexpr std::int64_t kAccumulatorBytes = 1 << 16;  // between groups; stays in the second-level cache
+constexpr std::int64_t kAccumulatorBytes = 1 << 17;  // between groups; stays in the second-level cache
 constexpr std::int64_t kFitsCaches = 1 << 18;        // bytes of all operands: no need for groups
-constexpr std::int64_t kPrefetchBytes = 256;
+constexpr std::int64_t kPrefetchBytes = 192;
 constexpr std::int64_t kLineBytes = 64;
 
 template <class Op, class T>

@@ -37,9 +37,14 @@ struct Element<Bfloat16> {
   static Bfloat16 store(Value x) { return bfloat16_of(x); }
 };
 
+/// NaN becomes the canonical quiet one.
 template <class V>
 V canonical(V x) {
-  if constexpr (std::is_floating_point_v<V>) {
+  if constexpr (std::is_same_v<V, float>) {  // on the bits: otherwise compilers make a branch before a conversion
+    constexpr auto kNan = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::quiet_NaN());
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    return std::bit_cast<float>(select((bits & 0x7fffffff) > 0x7f800000, kNan, bits));
+  } else if constexpr (std::is_floating_point_v<V>) {
     return x != x ? std::numeric_limits<V>::quiet_NaN() : x;  // NOLINT(misc-redundant-expression)
   } else {
     return x;
@@ -73,7 +78,7 @@ struct Prod : Plain {
     }
   }
 };
-/// A total order on floats with -0 below +0, NaN (of either sign) below everything: as integers.
+/// The lesser of two; of floats with -0 below +0, and NaN when either is NaN.
 template <class V>
 V lesser(V a, V b) {
   if constexpr (std::is_floating_point_v<V>) {

@@ -121,11 +121,23 @@ TransportLimits MpiTransport::limits() const { return {options_.num_slots, 0, op
 
 void MpiTransport::begin(const Signature& signature) {
   if (!failure_.empty()) throw TransportError("this communicator has failed before: " + failure_);
-  control_->check_abort();
+  look_for_aborts();
   control_->begin(signature);
   operation_hash_ = hash_of(signature);
   is_exchanging_ = false;
   has_progressed_ = true;
+}
+
+/// The others may have given up while this rank was busy with something else. What they said is still on its way through
+/// MPI when it was away for long, and receives must not be posted for data that they have taken back.
+void MpiTransport::look_for_aborts() {
+  const std::int64_t now = now_ns();
+  const bool was_away = static_cast<double>(now - last_begin_ns_) > options_.timeout_s * 0.5e9 && last_begin_ns_ != 0;
+  last_begin_ns_ = now;
+  const std::int64_t limit = now + (was_away ? 2'000'000 : 0);
+  do {
+    control_->check_abort();
+  } while (now_ns() < limit);
 }
 
 // --- messages --------------------------------------------------------------------------------------------------------

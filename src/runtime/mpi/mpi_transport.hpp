@@ -132,6 +132,7 @@ class MpiTransport final : public Transport {
     return is_elsewhere_.empty() || !is_elsewhere_[static_cast<std::size_t>(peer)];
   }
   Slot& slot_of(const Flight& flight) { return slots_[static_cast<std::size_t>(flight.slot)]; }
+  void look_for_aborts();
   int start(bool is_send, int peer, std::byte* memory, std::int64_t bytes, const Owner& owner);
   void lay_out(const Flight& flight, Slot& slot);
   [[nodiscard]] bool swaps(const Flight& flight, const ChunkStep& step, const Part& target) const;
@@ -169,6 +170,7 @@ class MpiTransport final : public Transport {
   bool has_progressed_ = true;
   std::int64_t silent_since_ns_ = 0;  ///< nothing has happened since
   std::int64_t sleep_ns_ = 0;
+  std::int64_t last_begin_ns_ = 0;
   bool is_exchanging_ = false;
   std::string failure_;
 };

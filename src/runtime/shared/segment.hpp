@@ -52,6 +52,7 @@ struct RankBlock {
   std::array<SignatureCell, 4> signatures;  ///< of the operation with this number modulo 4
   alignas(64) std::atomic<std::uint32_t> has_joined{0};
   std::atomic<std::uint32_t> has_left{0};
+  std::atomic<std::uint32_t> heartbeat{0};  ///< changes while the rank waits for others
 };
 
 struct SegmentHeader {

@@ -71,6 +71,7 @@ SharedTransport::SharedTransport(std::shared_ptr<Segment> segment, const Members
   for (int l = 0; l < num_local_; ++l) local_of_[static_cast<std::size_t>(global(l))] = l;
   self_ = local(membership_.rank);
   agreed_.assign(static_cast<std::size_t>(num_local_), 0);
+  heartbeats_.assign(static_cast<std::size_t>(num_local_), 0);
   patience_ = patience_for(num_local_);
 }
 
@@ -219,18 +220,36 @@ void SharedTransport::progressed() {
   awaited_ = {};
 }
 
+/// The ranks that have neither moved on nor waited since this rank began to wait.
+std::string SharedTransport::silent_ranks() const {
+  std::string out;
+  for (int peer = 0; peer < num_local_; ++peer) {
+    const std::uint32_t before = heartbeats_[static_cast<std::size_t>(peer)];
+    if (peer == self_ || segment_->block(peer).heartbeat.load(std::memory_order_relaxed) != before) continue;
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", global(peer));
+  }
+  if (out.empty() && awaited_.peer >= 0) out = std::to_string(global(awaited_.peer));
+  return out;
+}
+
 void SharedTransport::check_time() {
   const std::int64_t now = now_ns();
+  segment_->block(self_).heartbeat.fetch_add(1, std::memory_order_relaxed);
   if (has_progressed_) {
     has_progressed_ = false;
     silent_since_ns_ = now;
+    for (int peer = 0; peer < num_local_; ++peer) {
+      heartbeats_[static_cast<std::size_t>(peer)] = segment_->block(peer).heartbeat.load(std::memory_order_relaxed);
+    }
   }
   if (static_cast<double>(now - silent_since_ns_) < timeout_s_ * 1e9) return;
-  const std::string who = awaited_.peer >= 0 ? fmt::format("rank {} has", global(awaited_.peer)) : "other ranks have";
+  const std::string who = silent_ranks();
+  const bool is_one = who.find(',') == std::string::npos;
   throw_failure(fmt::format(
-      "{} been silent for {} s in {} (noticed by rank {}); accepted is a longer timeout_s (GAR_TIMEOUT), if "
-      "that is not too long",
-      who, timeout_s_, describe(signature_), membership_.rank));
+      "{} been silent for {} s in {} (noticed by rank {}); accepted is a longer timeout_s "
+      "(GAR_TIMEOUT), if that is not too long",
+      who.empty() ? "other ranks have" : fmt::format("rank{} {} {}", is_one ? "" : "s", who, is_one ? "has" : "have"),
+      timeout_s_, describe(signature_), membership_.rank));
 }
 
 void SharedTransport::check_peers() {

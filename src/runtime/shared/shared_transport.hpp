@@ -65,6 +65,7 @@ class SharedTransport final : public Transport {
   bool agrees(int peer);
   [[noreturn]] void throw_failure(const std::string& text);
   void check_time();
+  [[nodiscard]] std::string silent_ranks() const;
   [[nodiscard]] std::uint32_t num_receivers(const ChunkProgram& program) const;
 
   std::shared_ptr<Segment> segment_;
@@ -79,6 +80,7 @@ class SharedTransport final : public Transport {
   std::vector<std::uint64_t> agreed_;  ///< per local rank: number of the last operation that was compared
   std::array<std::uint32_t, kMaxSlots> to_release_{};  ///< receivers of all chunks so far, per slot
   Awaited awaited_;
+  std::vector<std::uint32_t> heartbeats_;  ///< of all local ranks, when this rank began to wait
   bool has_progressed_ = true;
   std::int64_t silent_since_ns_ = 0;
   std::uint32_t exchange_ = 0;
