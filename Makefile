@@ -23,27 +23,37 @@ build: setup ## build everything (PRESET=release|dev|asan|tsan)
 	@$(call CONFIGURE,$(PRESET))
 	@$(call BUILD,$(PRESET))
 
-demo: setup ## predict, plan, prove and price an AllReduce on a built-in network
+demo: setup ## predict, plan, prove and simulate an AllReduce, then run one between processes, against MPI's own
+	@scripts/setup.sh mpi
 	@$(call CONFIGURE,release)
-	@$(call BUILD,release) --target gar_cli
+	@$(call BUILD,release) --target gar_programs
 	@scripts/demo.sh build/release/bin/gar
 
-test: setup ## all tests, then once more under the address and undefined behaviour sanitizers
-	@scripts/setup.sh simgrid
+# Thread sanitizer: what several processes share is invisible to it; threads share the same code.
+TSAN_FILTER = -*shm*:Faults*:StartUp*
+
+test: setup ## all tests, again under the address and undefined behaviour sanitizers, and the runtime's under the thread sanitizer
+	@scripts/setup.sh simgrid mpi
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release)
 	@$(call TEST,release)
 	@$(call CONFIGURE,asan)
 	@$(call BUILD,asan)
-	@$(call TEST,asan) -L '^(unit|property|fuzz|golden)$$'
+	@GAR_TEST_SMALL=1 $(call TEST,asan) -L '^(unit|property|fuzz|golden|runtime)$$'
+	@$(call CONFIGURE,tsan)
+	@$(call BUILD,tsan) --target runtime_tests
+	@GAR_TEST_SMALL=1 GTEST_FILTER='$(TSAN_FILTER)' $(call TEST,tsan) -L '^runtime$$'
 
-test-full: test ## make test, plus the debug and thread sanitizer builds
+test-full: test ## make test, plus the debug and thread sanitizer builds, and every combination in the runtime's tests (hours)
 	@for preset in dev tsan; do \
 	  $(call CONFIGURE,$$preset) && $(call BUILD,$$preset) && $(call TEST,$$preset) || exit 1; \
 	done
+	@for program in build/release/tests/runtime_*_test; do \
+	  echo "== $${program##*/}, everything"; GAR_TEST_FULL=1 $$program --gtest_brief=1 || exit 1; \
+	done
 
 bench: setup ## build and run the benchmarks
-	@scripts/setup.sh simgrid
+	@scripts/setup.sh simgrid mpi
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release)
 	@for program in build/release/bench/bench_*; do \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a network to a proven plan, in six commands: demo.sh PATH_TO_GAR
+# From a network to a proven plan, and an AllReduce for real: demo.sh PATH_TO_GAR
 set -euo pipefail
 gar=$(realpath "${1:-build/release/bin/gar}")
 work=$(mktemp -d)
@@ -11,9 +11,7 @@ if [[ ! -t 1 || -n ${NO_COLOR:-} ]]; then
   say() { printf '\n# %s\n' "$*"; }
 fi
 show() {
-  printf '$ gar'
-  printf ' %q' "$@"
-  printf '\n'
+  echo "$ gar $*"
   "$gar" "$@"
 }
 
@@ -27,3 +25,22 @@ say "The proof"
 show verify plan.json
 say "The plan on the network, flow by flow"
 show simulate -t sym384 --plan plan.json
+
+sweep=(-b 4KiB -e 16MiB -f 64 -n 10 -w 2)
+has_mpi() {
+  local mpi
+  for mpi in openmpi mpich; do
+    if [[ -x $(dirname "$gar")/gar-$mpi ]] && command -v "mpirun.$mpi" mpirun mpiexec >/dev/null; then return 0; fi
+  done
+  return 1
+}
+if has_mpi; then
+  say "AllReduce for real: 4 processes of this host, ours and the MPI library's own in turns"
+  show bench --local 4 --algo auto,native "${sweep[@]}" | tee bench.txt
+  mpi=$(sed -n 's/^# allreduce between .* under \(.*\), out of place.*/\1/p' bench.txt)
+  ratio=$(sed -n "s/^# auto is \(.*\) as native (\(.*\))$/\1 as that of ${mpi:?} (\2)/p" bench.txt)
+  say "In this run our AllReduce is ${ratio:?}"
+else
+  say "AllReduce for real: 4 processes of this host (no MPI to compare with: Debian has libopenmpi-dev and openmpi-bin)"
+  show bench --local 4 --algo auto,ring "${sweep[@]}"
+fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing: setup.sh [build] [lint] [fuzz] [simgrid]   (build when nothing is said)
-# Silent when nothing is missing. Uses apt-get, through sudo when not root. Nobody has to have simgrid: where it cannot
-# be installed, that is no error.
+# Installs what is missing: setup.sh [build] [lint] [fuzz] [simgrid] [mpi]   (build when nothing is said)
+# Silent when nothing is missing. Uses apt-get, through sudo when not root. Nobody has to have simgrid or mpi (two MPI libraries,
+# and what makes the runtime faster): where they cannot be installed, that is no error.
 set -euo pipefail
 
 # package, and what proves that it is there: a command, or a file below an include or library directory
@@ -10,11 +10,13 @@ packages_build="g++:c++ cmake:cmake ninja-build:ninja pkg-config:pkg-config
 packages_lint="clang-format:clang-format clang-tidy:clang-tidy"
 packages_fuzz="clang:clang++ libclang-rt-dev:libclang_rt.fuzzer"
 packages_simgrid="libsimgrid-dev:simgrid/s4u.hpp"
+packages_mpi="libhwy-dev:hwy/highway.h libhwloc-dev:hwloc.h openmpi-bin:mpirun.openmpi libopenmpi-dev:mpicc.openmpi
+  mpich:mpirun.mpich libmpich-dev:mpicc.mpich"
 
 present() {
   local proof=$1 directory
   case "$proof" in
-    */*)
+    */* | *.h)
       for directory in /usr/include /usr/local/include ${CPATH//:/ }; do
         [[ -e $directory/$proof ]] && return 0
       done
@@ -35,22 +37,23 @@ for group in "${@:-build}"; do
     lint) list=$packages_lint ;;
     fuzz) list=$packages_fuzz ;;
     simgrid) list=$packages_simgrid ;;
+    mpi) list=$packages_mpi ;;
     *)
-      echo "setup.sh: unknown group '$group'; accepted: build lint fuzz simgrid" >&2
+      echo "setup.sh: unknown group '$group'; accepted: build lint fuzz simgrid mpi" >&2
       exit 2
       ;;
   esac
   for entry in $list; do
     present "${entry#*:}" && continue
     missing+=("${entry%%:*}")
-    [[ $group == simgrid ]] || is_needed=yes
+    [[ $group == simgrid || $group == mpi ]] || is_needed=yes
   done
 done
 ((${#missing[@]})) || exit 0
 
 by_hand() {
   if [[ -z $is_needed ]]; then
-    echo "setup.sh: ${missing[*]} could not be installed; what compares with SimGrid is skipped" >&2
+    echo "setup.sh: ${missing[*]} could not be installed; what needs them is left out" >&2
     exit 0
   fi
   {
@@ -85,6 +88,10 @@ run() {
 # An outdated list of packages is no reason to stop: the installation itself says whether it worked.
 run update || tail -n 5 "$log" >&2
 if ! run install -y --no-install-recommends "${missing[@]}"; then
+  if [[ -z $is_needed ]]; then
+    # What nobody has to have is worth having in part.
+    for package in "${missing[@]}"; do run install -y --no-install-recommends "$package" || true; done
+  fi
   tail -n 20 "$log" >&2
   by_hand "apt-get could not install ${missing[*]} (its last lines are above)."
 fi

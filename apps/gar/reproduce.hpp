@@ -1,13 +1,16 @@
 // Figures and tables of the paper that can be reproduced.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+
 #include "apps/gar/common.hpp"
 #include "apps/gar/json_output.hpp"
 
 namespace gar::cli {
 
 /// One reproduced figure or table: prints itself (or fills `document`) and says whether every cell is in tolerance.
-using Reproduction = bool (*)(const Context& context, Json& document);
+using Reproduction = std::function<bool(const Context& context, Json& document)>;
 
 /// Figure `fig:costmodel`.
 bool reproduce_costmodel(const Context& context, Json& document);
@@ -17,6 +20,8 @@ bool reproduce_gtplan(const Context& context, Json& document);
 bool reproduce_hcps(const Context& context, Json& document);
 /// Table `tab:gentreesimu`.
 bool reproduce_gentreesimu(const Context& context, Json& document);
+/// Figure `fig:calc`, measured on this machine with vectors of `count` floats.
+bool reproduce_calc(std::int64_t count, const Context& context, Json& document);
 /// The planners against the baselines and the lower bound, on the six networks.
 bool reproduce_planners(const Context& context, Json& document);
 

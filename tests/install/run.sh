@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Installs the package, builds a program against it with CMake and with pkg-config, and runs both:
-# run.sh BUILD_DIR CXX CMAKE
+# Installs the package, builds programs against it with CMake and with pkg-config, and runs them:
+# run.sh BUILD_DIR CXX CMAKE CC
 set -euo pipefail
-build=$1 cxx=$2 cmake=$3
-consumer=$(realpath "$(dirname "$0")/consumer")
+build=$1 cxx=$2 cmake=$3 cc=$4
+here=$(realpath "$(dirname "$0")")
+examples=$(realpath "$here/../../examples")
 command -v pkg-config >/dev/null || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -13,26 +14,50 @@ mv "$work/first" "$work/usr" # the package can be moved
 
 "$work/usr/bin/gar" --version
 for file in share/man/man1/gar.1 share/bash-completion/completions/gar share/zsh/site-functions/_gar \
-  share/fish/vendor_completions.d/gar.fish include/gar/topology.hpp; do
+  share/fish/vendor_completions.d/gar.fish include/gar/topology.hpp include/gar/gar.h include/gar/gar_mpi.h; do
   [[ -s $work/usr/$file ]] || {
     echo "not installed: $file"
     exit 1
   }
 done
 
-"$cmake" -S "$consumer" -B "$work/with_cmake" -G Ninja -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$work/usr" \
-  >"$work/log" || {
-  cat "$work/log"
-  exit 1
-}
-"$cmake" --build "$work/with_cmake"
-"$work/with_cmake/consumer" >"$work/cmake_output"
+# With CMake: consumer uses C++, consumer_c C.
+for project in consumer consumer_c; do
+  "$cmake" -S "$here/$project" -B "$work/$project" -G Ninja -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_C_COMPILER="$cc" \
+    -DCMAKE_PREFIX_PATH="$work/usr" --no-warn-unused-cli >"$work/log" 2>&1 || {
+    cat "$work/log"
+    exit 1
+  }
+  "$cmake" --build "$work/$project"
+done
+"$work/consumer/consumer" >"$work/cmake_output"
+"$work/consumer/runtime_consumer" >>"$work/cmake_output"
+"$work/consumer_c/consumer_c" >>"$work/cmake_output"
 
+# With pkg-config. A C program needs the C++ library, too: --static.
 PKG_CONFIG_PATH=$(dirname "$(find "$work/usr" -name gar.pc)")
 export PKG_CONFIG_PATH
 read -ra flags <<<"$(pkg-config --cflags --libs gar)"
-"$cxx" -std=c++20 "$consumer/main.cpp" -o "$work/with_pkg_config" "${flags[@]}"
+"$cxx" -std=c++20 "$here/consumer/main.cpp" -o "$work/with_pkg_config" "${flags[@]}"
 "$work/with_pkg_config" >"$work/pkg_config_output"
-
+read -ra flags <<<"$(pkg-config --cflags --libs gar-runtime)"
+"$cxx" -std=c++20 "$here/consumer/runtime.cpp" -o "$work/with_pkg_config" "${flags[@]}"
+"$work/with_pkg_config" >>"$work/pkg_config_output"
+read -ra flags <<<"$(pkg-config --static --cflags --libs gar-runtime)"
+"$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror "$here/consumer_c/main.c" -o "$work/with_pkg_config" "${flags[@]}"
+"$work/with_pkg_config" >>"$work/pkg_config_output"
 cmp "$work/cmake_output" "$work/pkg_config_output"
 cat "$work/cmake_output"
+
+# With the compiler wrapper of every MPI that the package was built for.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+for flavour in openmpi mpich; do
+  pkg-config --exists "gar-mpi-$flavour" || continue
+  command -v "mpicc.$flavour" >/dev/null || continue
+  read -ra flags <<<"$(pkg-config --static --cflags --libs "gar-mpi-$flavour")"
+  "mpicc.$flavour" -std=c99 "$examples/10_mpi.c" -o "$work/with_$flavour" "${flags[@]}"
+  options=(-np 2)
+  [[ $flavour == mpich ]] || options+=(--oversubscribe --mca btl "self,vader")
+  timeout 60 "mpirun.$flavour" "${options[@]}" "$work/with_$flavour" | tee "$work/mpi_output"
+  grep -q '^2 ranks: largest 1 0, sums 1 10 100$' "$work/mpi_output"
+done

@@ -15,6 +15,8 @@ namespace gar {
 
 namespace {
 
+constexpr std::int64_t kLeastChunkBytes = 256 << 10;
+
 /// Runs a part of the set-up that may fail on some ranks; throws on all of them when it did on one.
 template <class Body>
 void agree(MPI_Comm comm, const char* what, const Body& body) {
@@ -64,6 +66,8 @@ std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, con
   check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   MpiTransportOptions mpi;
   mpi.timeout_s = options.timeout_s;
+  // Stages inside a host and between hosts can overlap; those of one host compete for its cores.
+  if (hosts.num_hosts > 1) mpi.least_chunk_bytes = kLeastChunkBytes;
   if (path == MpiPath::kMessages || (path == MpiPath::kHierarchy && hosts.num_hosts == size)) {
     return std::make_unique<MpiTransport>(comm, mpi);
   }

@@ -33,6 +33,8 @@ struct MpiTransportOptions {
   std::vector<bool> is_elsewhere;
   int num_slots = 0;             ///< 0: chosen
   std::int64_t chunk_bytes = 0;  ///< 0: chosen
+  /// Plans that overlap their stages may cut chunks down to this; 0: they do not.
+  std::int64_t least_chunk_bytes = 0;
 };
 
 class MpiTransport final : public Transport {

@@ -18,7 +18,7 @@ namespace {
 constexpr int kShortBytes = 8;
 constexpr int kLongBytes = 256 << 10;
 constexpr int kShortRounds = 20;
-constexpr int kLongRounds = 5;
+constexpr int kLongRounds = 10;
 constexpr double kSmallest = 1e-13;
 
 /// Ranks divided twice: into parents, and these into groups.
@@ -83,9 +83,16 @@ LevelCosts measure_level(MPI_Comm comm, int rank, const Level& level) {
   const double long_s = time_shift(comm, neighbours, kLongBytes, kLongRounds, memory);
   const double floats = kLongBytes / 4.0 * neighbours.group_size;
   LevelCosts out;
-  out.latency = all_reduce_politely(comm, neighbours.to == MPI_PROC_NULL ? 0.0 : short_s, MPI_MAX);
-  out.beta = all_reduce_politely(comm, neighbours.to == MPI_PROC_NULL ? 0.0 : (long_s - short_s) / floats, MPI_MAX);
-  out.beta = std::max(out.beta, kSmallest);
+  const bool counts = neighbours.to != MPI_PROC_NULL;
+  std::vector<std::array<double, 2>> all =
+      all_gather_politely(comm, std::array{counts ? short_s : -1, counts ? (long_s - short_s) / floats : 0});
+  std::erase_if(all, [](const std::array<double, 2>& one) { return one[0] < 0; });
+  const auto median = [&](std::size_t which) {
+    std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return a[which] < b[which]; });
+    return all[all.size() / 2][which];
+  };
+  out.latency = median(0);
+  out.beta = std::max(median(1), kSmallest);
   return out;
 }
 

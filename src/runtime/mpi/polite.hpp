@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/mpi/mpi_call.hpp"
@@ -83,6 +84,7 @@ class OwnedComm {
     if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
   }
   [[nodiscard]] MPI_Comm get() const { return comm_; }
+  MPI_Comm release() { return std::exchange(comm_, MPI_COMM_NULL); }
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;

@@ -1,0 +1,334 @@
+// The flags of `gar bench`.
+#include "apps/gar/bench_options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "apps/gar/algorithms.hpp"
+#include "apps/gar/planning.hpp"
+#include "gar/errors.hpp"
+#include "gar/io.hpp"
+
+namespace gar::cli {
+namespace {
+
+constexpr std::int64_t kDefaultBegin = std::int64_t{4} << 10;
+constexpr std::int64_t kDefaultEnd = std::int64_t{64} << 20;
+constexpr std::int64_t kMaxSizes = 10'000;
+constexpr std::int64_t kMaxIterations = 1'000'000;
+constexpr std::int64_t kMaxLocal = 1024;
+constexpr std::int64_t kBatchBytes = std::int64_t{256} << 10;
+constexpr std::int64_t kMaxBatch = 32;
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> out;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    out.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+struct Range {
+  std::int64_t least;
+  std::int64_t most;
+};
+
+std::int64_t parse_whole(std::string_view flag, const std::string& text, Range range) {
+  std::int64_t value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < range.least || value > range.most) {
+    throw UsageError(fmt::format("{} '{}': accepted is a whole number from {} to {}", flag, text, range.least,
+                                 format_grouped(range.most)));
+  }
+  return value;
+}
+
+double parse_timeout(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value <= 0) {
+    throw UsageError(fmt::format("--timeout '{}': accepted is a number of seconds above 0, such as 30 or 0.5", text));
+  }
+  return value;
+}
+
+std::vector<std::int64_t> parse_sizes(const BenchArgs& args) {
+  if (!args.factor.empty() && !args.increment.empty()) {
+    throw UsageError("only one of -f and -i is needed: sizes grow by a factor or by an increment");
+  }
+  std::int64_t begin = kDefaultBegin;
+  std::int64_t end = kDefaultEnd;
+  if (!args.begin.empty()) begin = parse_bytes("-b", args.begin);
+  if (!args.end.empty()) end = parse_bytes("-e", args.end);
+  if (args.begin.empty()) begin = std::min(begin, end);
+  if (args.end.empty()) end = std::max(begin, end);
+  if (begin > end) {
+    throw UsageError(fmt::format("-b {} is more than -e {}; accepted is a first size that is not above the last one",
+                                 args.begin, args.end));
+  }
+  if (!args.increment.empty()) {
+    const std::int64_t increment = parse_bytes("-i", args.increment);
+    if (increment < 1) throw UsageError(fmt::format("-i '{}': accepted is a size of at least 1 byte", args.increment));
+    return bench_sizes(begin, end, 1, increment);
+  }
+  const std::int64_t factor = args.factor.empty() ? 4 : parse_whole("-f", args.factor, {2, 1'000'000});
+  if (begin == 0 && end > 0) throw UsageError("-b 0: a size of 0 cannot grow by a factor; accepted with -i or -e 0");
+  return bench_sizes(begin, end, factor, 0);
+}
+
+std::vector<DataType> parse_types(const std::string& text) {
+  std::vector<DataType> out;
+  for (const std::string& name : split(text)) {
+    if (name == "all") {
+      for (int t = 0; t < kNumDataTypes; ++t) out.push_back(static_cast<DataType>(t));
+      continue;
+    }
+    const auto& known = dtypes();
+    const auto found = std::find_if(known.begin(), known.end(), [&](const Dtype& d) { return d.name == name; });
+    if (found == known.end()) {
+      std::vector<std::string_view> names;
+      for (const Dtype& d : known) names.push_back(d.name);
+      throw UsageError(fmt::format("-d '{}': unknown type; accepted: {} or all", name, fmt::join(names, " ")));
+    }
+    out.push_back(static_cast<DataType>(found - known.begin()));
+  }
+  return out;
+}
+
+// Nothing stands for all operators that a type has.
+std::vector<std::optional<ReduceOp>> parse_ops(const std::string& text) {
+  std::vector<std::optional<ReduceOp>> out;
+  for (const std::string& name : split(text)) {
+    if (name == "all") {
+      out.emplace_back(std::nullopt);
+      continue;
+    }
+    try {
+      out.emplace_back(parse_reduce_op(name));
+    } catch (const InvalidArgument& error) {
+      throw UsageError(fmt::format("-o: {}, or all", error.what()));
+    }
+  }
+  return out;
+}
+
+std::vector<BenchCase> parse_cases(const BenchArgs& args, Collective collective) {
+  std::vector<BenchCase> out;
+  const auto add = [&](BenchCase c) {
+    if (std::find(out.begin(), out.end(), c) == out.end()) out.push_back(c);
+  };
+  const std::vector<std::optional<ReduceOp>> ops = parse_ops(args.op);
+  for (const DataType type : parse_types(args.dtype)) {
+    if (collective == Collective::kAllGather) {
+      add({type, ReduceOp::kSum});
+      continue;
+    }
+    for (const std::optional<ReduceOp>& op : ops) {
+      if (op && !is_supported(type, *op)) {
+        throw UsageError(fmt::format("-o {} does not go with -d {}: bitwise and logical operators are for integers",
+                                     to_string(*op), to_string(type)));
+      }
+      for (int o = 0; o < kNumReduceOps; ++o) {
+        const auto candidate = static_cast<ReduceOp>(o);
+        if ((op && *op == candidate) || (!op && is_supported(type, candidate))) add({type, candidate});
+      }
+    }
+  }
+  return out;
+}
+
+// Both ways of writing it: allreduce and all_reduce, reduce-scatter and reduce_scatter.
+Collective parse_collective(const std::string& text) {
+  std::string plain = text;
+  std::erase_if(plain, [](char c) { return c == '-' || c == '_'; });
+  if (plain == "allreduce") return Collective::kAllReduce;
+  if (plain == "reducescatter") return Collective::kReduceScatter;
+  if (plain == "allgather") return Collective::kAllGather;
+  throw UsageError(fmt::format("--collective '{}': accepted: allreduce reduce-scatter all-gather", text));
+}
+
+BenchTransport parse_transport(const std::string& text) {
+  return text == "threads" ? BenchTransport::kThreads
+         : text == "shm"   ? BenchTransport::kShm
+         : text == "mpi"   ? BenchTransport::kMpi
+                           : BenchTransport::kAuto;
+}
+
+std::vector<BenchEntry> parse_entries(const BenchArgs& args) {
+  std::vector<BenchEntry> out;
+  const auto add = [&](const BenchEntry& entry) {
+    if (std::find(out.begin(), out.end(), entry) == out.end()) out.push_back(entry);
+    if (!args.reproducible || entry.is_native) return;
+    BenchEntry slower = entry;
+    slower.is_reproducible = true;
+    if (std::find(out.begin(), out.end(), slower) == out.end()) out.push_back(slower);
+  };
+  BenchEntry plan;
+  plan.name = "plan";
+  plan.is_plan = true;
+  if (!args.plan.empty()) add(plan);
+  if (args.algo.empty() && !args.plan.empty()) return out;
+  for (const std::string& name : split(args.algo.empty() ? "auto" : args.algo)) {
+    BenchEntry entry;
+    entry.name = name;
+    entry.is_native = name == "native";
+    if (name == "auto" || entry.is_native) {
+      add(entry);
+      continue;
+    }
+    try {
+      for (const AlgorithmSpec& spec : parse_algorithms(name)) {
+        entry.name = entry.algorithm = to_string(spec);
+        add(entry);
+      }
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("{}; gar bench also has auto and native", error.what()));
+    }
+  }
+  return out;
+}
+
+void check_usage(const BenchConfig& config) {
+  const bool is_threads = config.transport == BenchTransport::kThreads;
+  if (is_threads && config.has_native()) {
+    throw UsageError("--transport threads does not go with native: the MPI library runs between processes");
+  }
+  if (config.plan && config.plan->collective != Collective::kAllReduce) {
+    throw PlanError(
+        fmt::format("--plan: the plan is one for {}; accepted is one for allreduce, whose halves run for "
+                    "the other collectives",
+                    collective_word(config.plan->collective)));
+  }
+}
+
+}  // namespace
+
+void add_bench_options(CLI::App& verb, BenchArgs& args) {
+  verb.add_option("--local", args.local, "Start this many processes on this host (default: one per core, at least 2)")
+      ->type_name("N");
+  verb.add_option("-b,--begin", args.begin, "First size (default 4KiB)")->type_name("SIZE");
+  verb.add_option("-e,--end", args.end, "Last size (default 64MiB)")->type_name("SIZE");
+  verb.add_option("-f,--factor", args.factor, "Factor between sizes (default 4)")->type_name("F");
+  verb.add_option("-i,--increment", args.increment, "Increment between sizes, instead of a factor")->type_name("SIZE");
+  verb.add_option("-n,--iterations", args.iterations, "Timed iterations of each size and algorithm")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("-w,--warmup", args.warmup, "Iterations before that")->type_name("N")->capture_default_str();
+  verb.add_option("-c,--check", args.check, "1: compare every element of the results with what must come out")
+      ->type_name("0|1")
+      ->check(CLI::IsMember({"0", "1"}))
+      ->capture_default_str();
+  verb.add_option("--batch", args.batch, "Operations back to back in one iteration; auto: 32 or fewer, 1 from 256 KiB")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("-d,--dtype", args.dtype, "Types of the elements, or all")
+      ->type_name("TYPE[,TYPE...]")
+      ->capture_default_str();
+  verb.add_option("-o,--op", args.op, "Operators: sum prod min max band bor bxor land lor lxor, or all")
+      ->type_name("OP[,OP...]")
+      ->capture_default_str();
+  verb.add_option("--collective", args.collective, "What runs: allreduce, reduce-scatter or all-gather")
+      ->type_name("C")
+      ->capture_default_str();
+  verb.add_flag("--in-place", args.in_place, "The result replaces the input");
+  verb.add_option("--transport", args.transport, "What connects the ranks; auto: shared memory, MPI between hosts")
+      ->type_name("T")
+      ->check(CLI::IsMember({"auto", "threads", "shm", "mpi"}))
+      ->capture_default_str();
+  verb.add_option("--algo", args.algo,
+                  "Algorithms, measured in turns; auto (default): what the communicator chooses; native: the MPI "
+                  "library's own")
+      ->type_name("A[,A...]");
+  verb.add_option("--plan", args.plan, "Measure this plan, as written by gar plan")->type_name("plan.json");
+  verb.add_option("-t,--topology", args.topology, "The network with its parameters (default: measured at the start)")
+      ->type_name("T");
+  verb.add_flag("--reproducible", args.reproducible,
+                "Also measure the mode that gives the same bits for any number of ranks, and print its cost");
+  verb.add_option("--timeout", args.timeout, "Seconds after which a silent rank is an error (default 30)")
+      ->type_name("S");
+  verb.add_option("--mpi", args.mpi, "Which MPI --local starts when native or --transport mpi needs one")
+      ->type_name("M")
+      ->check(CLI::IsMember({"openmpi", "mpich"}));
+  verb.add_option("-J,--json-file", args.json_file, "Also write the JSON document to this file")->type_name("FILE");
+}
+
+std::string describe(const BenchEntry& entry) { return entry.name + (entry.is_reproducible ? ", reproducible" : ""); }
+
+bool BenchConfig::has_native() const {
+  return std::any_of(entries.begin(), entries.end(), [](const BenchEntry& e) { return e.is_native; });
+}
+
+BenchConfig parse_bench(const BenchArgs& args) {
+  BenchConfig out;
+  out.sizes = parse_sizes(args);
+  out.iterations = parse_whole("-n", args.iterations, {1, kMaxIterations});
+  out.warmup = parse_whole("-w", args.warmup, {0, kMaxIterations});
+  out.batch = args.batch == "auto" ? 0 : parse_whole("--batch", args.batch, {1, kMaxIterations});
+  out.check = args.check == "1";
+  out.in_place = args.in_place;
+  out.reproducible = args.reproducible;
+  out.collective = parse_collective(args.collective);
+  out.cases = parse_cases(args, out.collective);
+  out.transport = parse_transport(args.transport);
+  out.entries = parse_entries(args);
+  if (!args.timeout.empty()) out.timeout_s = parse_timeout(args.timeout);
+  if (!args.local.empty()) out.local = static_cast<int>(parse_whole("--local", args.local, {1, kMaxLocal}));
+  if (!args.mpi.empty()) out.mpi = args.mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;
+  if (!args.plan.empty()) out.plan = load_plan(args.plan);
+  if (!args.topology.empty()) out.topology = load_topology(args.topology);
+  if (args.json_file == "-") throw UsageError("-J '-': accepted is a file; for standard output there is --json");
+  out.json_file = args.json_file;
+  check_usage(out);
+  return out;
+}
+
+void check_ranks(const BenchConfig& config, int num_ranks) {
+  if (config.plan && config.plan->num_ranks != num_ranks) {
+    throw PlanError(
+        fmt::format("--plan: the plan is for {} ranks, but {} take part", config.plan->num_ranks, num_ranks));
+  }
+  if (config.topology && config.topology->num_servers() != num_ranks) {
+    throw InvalidArgument(
+        fmt::format("-t {}: the network has {} servers, but {} ranks take part; accepted is one "
+                    "server per rank, such as star:{}",
+                    config.topology->name(), config.topology->num_servers(), num_ranks, num_ranks));
+  }
+  const Topology network = config.topology ? *config.topology : topology_from_spec(fmt::format("star:{}", num_ranks));
+  for (const BenchEntry& entry : config.entries) {
+    if (!entry.algorithm.empty()) (void)plan_with(parse_algorithm(entry.algorithm), network, 1e6, {});
+  }
+}
+
+std::vector<std::int64_t> bench_sizes(std::int64_t begin, std::int64_t end, std::int64_t factor,
+                                      std::int64_t increment) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t size = begin;;) {
+    if (static_cast<std::int64_t>(out.size()) == kMaxSizes) {
+      throw UsageError(
+          fmt::format("more than {} sizes from -b to -e; accepted is a larger -i, or -f", format_grouped(kMaxSizes)));
+    }
+    out.push_back(size);
+    if (increment > 0 ? size > end - increment : size == 0 || size > end / factor) return out;
+    size = increment > 0 ? size + increment : size * factor;
+  }
+}
+
+BenchSize bench_size(std::int64_t bytes, DataType type, Collective collective, int num_ranks) {
+  const std::int64_t blocks = collective == Collective::kAllReduce ? 1 : num_ranks;
+  const std::int64_t count = bytes / (size_of(type) * blocks);
+  return {count, count * blocks, count * blocks * size_of(type)};
+}
+
+std::int64_t batch_of(const BenchConfig& config, std::int64_t bytes) {
+  if (config.batch > 0) return config.batch;
+  return std::clamp(kBatchBytes / std::max<std::int64_t>(bytes, 1), std::int64_t{1}, kMaxBatch);
+}
+
+}  // namespace gar::cli

@@ -1,0 +1,109 @@
+// What `gar bench` measures: its flags, checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/gar/common.hpp"
+#include "apps/gar/launch.hpp"
+#include "gar/plan.hpp"
+#include "gar/reduction.hpp"
+#include "gar/topology.hpp"
+
+namespace gar::cli {
+
+/// As typed.
+struct BenchArgs {
+  std::string begin;
+  std::string end;
+  std::string factor;
+  std::string increment;
+  std::string iterations = "20";
+  std::string warmup = "5";
+  std::string check = "1";
+  std::string batch = "auto";
+  std::string dtype = "float32";
+  std::string op = "sum";
+  std::string collective = "allreduce";
+  std::string transport = "auto";
+  std::string algo;
+  std::string plan;
+  std::string topology;
+  std::string timeout;
+  std::string local;
+  std::string mpi;
+  std::string json_file;
+  bool in_place = false;
+  bool reproducible = false;
+};
+void add_bench_options(CLI::App& verb, BenchArgs& args);
+
+enum class BenchTransport { kAuto, kThreads, kShm, kMpi };
+
+/// One of the things that are measured beside each other.
+struct BenchEntry {
+  std::string name;       ///< as in --algo
+  std::string algorithm;  ///< for CommunicatorOptions; empty: the communicator chooses
+  bool is_native = false;
+  bool is_plan = false;  ///< the plan of --plan
+  bool is_reproducible = false;
+  bool operator==(const BenchEntry&) const = default;
+};
+/// "ring", "ring, reproducible".
+std::string describe(const BenchEntry& entry);
+
+struct BenchCase {
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  bool operator==(const BenchCase&) const = default;
+};
+
+struct BenchConfig {
+  std::vector<std::int64_t> sizes;  ///< bytes, as asked for
+  std::int64_t iterations = 20;
+  std::int64_t warmup = 5;
+  std::int64_t batch = 0;  ///< operations per iteration; 0: by size
+  bool check = true;
+  bool in_place = false;
+  bool reproducible = false;
+  std::vector<BenchCase> cases;
+  Collective collective = Collective::kAllReduce;
+  BenchTransport transport = BenchTransport::kAuto;
+  std::vector<BenchEntry> entries;
+  double timeout_s = 30;
+  std::optional<int> local;
+  std::optional<MpiLibrary> mpi;
+  std::optional<Plan> plan;
+  std::optional<Topology> topology;
+  std::string json_file;
+  [[nodiscard]] bool has_native() const;
+};
+
+/// Throws UsageError, and what reading the plan and the topology throws.
+BenchConfig parse_bench(const BenchArgs& args);
+/// That the plan, the topology and every algorithm are for this number of ranks. Throws UsageError, PlanError or
+/// InvalidArgument.
+void check_ranks(const BenchConfig& config, int num_ranks);
+
+/// The sweep: begin, begin * factor, ... (or + increment) up to end.
+std::vector<std::int64_t> bench_sizes(std::int64_t begin, std::int64_t end, std::int64_t factor,
+                                      std::int64_t increment);
+
+/// A size of the sweep in elements.
+struct BenchSize {
+  std::int64_t count = 0;  ///< elements: of the vector, or of a rank's block (ReduceScatter, AllGather)
+  std::int64_t total = 0;  ///< elements of the whole vector
+  std::int64_t bytes = 0;  ///< of the whole vector
+  bool operator==(const BenchSize&) const = default;
+};
+/// Rounded down to whole elements (and whole blocks).
+BenchSize bench_size(std::int64_t bytes, DataType type, Collective collective, int num_ranks);
+
+/// Operations that one timed iteration makes back to back: many for small vectors, so that the moment in which the
+/// ranks start weighs little, one from 256 KiB.
+std::int64_t batch_of(const BenchConfig& config, std::int64_t bytes);
+
+}  // namespace gar::cli

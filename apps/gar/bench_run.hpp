@@ -1,0 +1,50 @@
+// The measurement, on one rank.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/gar/bench_options.hpp"
+#include "apps/gar/bench_stats.hpp"
+#include "apps/gar/bench_world.hpp"
+
+namespace gar::cli {
+
+/// One line of the table.
+struct BenchResult {
+  BenchEntry entry;
+  Collective collective = Collective::kAllReduce;
+  BenchCase kind;
+  BenchSize size;
+  std::string plan;       ///< what ran: "cps", "latency"; native: the library
+  std::string transport;  ///< "shm"; native: "mpi"
+  std::string reason;     ///< why that
+  std::int64_t num_chunks = 1;
+  std::int64_t batch = 1;
+  std::int64_t iterations = 0;
+  Spread seconds;  ///< of one operation on the slowest rank
+  double algbw = 0;
+  double busbw = 0;
+  std::optional<std::int64_t> wrong;  ///< elements, over all ranks and both checks
+  double predicted_seconds = -1;
+};
+
+/// What the rank that prints wants to know as it happens. Functions may be empty.
+struct BenchWatch {
+  std::function<void(const BenchResult&)> on_result;
+  std::function<void(const std::string&)> on_note;      ///< something is left out, and why
+  std::function<void(const std::string&)> on_progress;  ///< "16 MiB, iteration 3 of 20"
+};
+
+struct BenchOutcome {
+  std::int64_t num_wrong = 0;
+  bool is_complete = true;  ///< false: stopped before the end
+};
+
+/// The same on all ranks, and agreed on by all.
+BenchOutcome run_bench(BenchWorld& world, const BenchConfig& config, const BenchWatch& watch);
+
+}  // namespace gar::cli

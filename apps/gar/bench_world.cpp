@@ -1,0 +1,123 @@
+// The ranks of a benchmark.
+#include "apps/gar/bench_world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace gar::cli {
+namespace {
+
+std::string processes(int count) { return count == 1 ? "1 process" : fmt::format("{} processes", count); }
+
+class ThreadWorld : public BenchWorld {
+ public:
+  ThreadWorld(ThreadHall& hall, int rank, std::function<bool()> is_stopping)
+      : hall_(hall), rank_(rank), is_stopping_(std::move(is_stopping)) {}
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return hall_.size(); }
+  [[nodiscard]] std::string words() const override {
+    return fmt::format("{} thread{} of one process", size(), size() == 1 ? "" : "s");
+  }
+  Communicator communicator(const CommunicatorOptions& options) override { return hall_.take(rank_, options); }
+  [[nodiscard]] bool is_stopping() const override { return is_stopping_(); }
+
+ private:
+  ThreadHall& hall_;
+  int rank_;
+  std::function<bool()> is_stopping_;
+};
+
+class ProcessWorld : public BenchWorld {
+ public:
+  explicit ProcessWorld(const LocalRank& rank) : rank_(rank) {}
+  [[nodiscard]] int rank() const override { return rank_.rank; }
+  [[nodiscard]] int size() const override { return rank_.size; }
+  [[nodiscard]] std::string words() const override { return processes(size()) + " of this host"; }
+  Communicator communicator(const CommunicatorOptions& options) override {
+    return shared_memory_communicator(fmt::format("{}-{}", rank_.name, num_made_++), rank_.rank, rank_.size, options);
+  }
+  [[nodiscard]] bool is_stopping() const override { return rank_.is_stopping(); }
+
+ private:
+  LocalRank rank_;
+  int num_made_ = 0;
+};
+
+class MpiWorld : public BenchWorld {
+ public:
+  MpiWorld(MpiSession& session, BenchTransport transport, std::function<bool()> is_stopping)
+      : session_(session), is_stopping_(std::move(is_stopping)) {
+    if (transport == BenchTransport::kShm) path_ = SessionPath::kShared;
+    if (transport == BenchTransport::kMpi) path_ = SessionPath::kMessages;
+  }
+  [[nodiscard]] int rank() const override { return session_.rank(); }
+  [[nodiscard]] int size() const override { return session_.size(); }
+  [[nodiscard]] std::string words() const override {
+    return processes(size()) + " under " + session_.library_version();
+  }
+  Communicator communicator(const CommunicatorOptions& options) override {
+    // The first one is for control, which should not depend on what is measured.
+    return session_.communicator(options, num_made_++ == 0 ? SessionPath::kHierarchy : path_);
+  }
+  MpiSession* mpi() override { return &session_; }
+  [[nodiscard]] bool is_stopping() const override { return is_stopping_(); }
+
+ private:
+  MpiSession& session_;
+  SessionPath path_ = SessionPath::kHierarchy;
+  std::function<bool()> is_stopping_;
+  int num_made_ = 0;
+};
+
+Communicator control_communicator(BenchWorld& world, double timeout_s) {
+  CommunicatorOptions options;
+  options.timeout_s = std::max(timeout_s, 10.0);
+  // Any parameters will do, and none have to be measured.
+  options.topology = topology_from_spec(fmt::format("star:{}", world.size()));
+  options.log = [](std::string_view) {};  // what GAR_DEBUG asks about is what is measured
+  return world.communicator(options);
+}
+
+}  // namespace
+
+Communicator ThreadHall::take(int rank, const CommunicatorOptions& options) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t number = num_taken_[static_cast<std::size_t>(rank)]++;
+  if (number == made_.size()) made_.push_back(thread_communicators(size_, options));
+  return std::move(made_[number][static_cast<std::size_t>(rank)]);
+}
+
+std::unique_ptr<BenchWorld> thread_world(ThreadHall& hall, int rank, std::function<bool()> is_stopping) {
+  return std::make_unique<ThreadWorld>(hall, rank, std::move(is_stopping));
+}
+
+std::unique_ptr<BenchWorld> process_world(const LocalRank& rank) { return std::make_unique<ProcessWorld>(rank); }
+
+std::unique_ptr<BenchWorld> mpi_world(MpiSession& session, BenchTransport transport,
+                                      std::function<bool()> is_stopping) {
+  return std::make_unique<MpiWorld>(session, transport, std::move(is_stopping));
+}
+
+Control::Control(BenchWorld& world, double timeout_s) : communicator_(control_communicator(world, timeout_s)) {}
+
+std::vector<double> Control::gather(std::span<const double> values) {
+  std::vector<double> out(values.size() * static_cast<std::size_t>(communicator_.size()));
+  communicator_.all_gather(values, std::span(out));
+  return out;
+}
+
+std::vector<double> Control::largest(std::span<const double> values) {
+  const std::vector<double> all = gather(values);
+  std::vector<double> out(values.begin(), values.end());
+  for (std::size_t i = 0; i < all.size(); ++i) out[i % out.size()] = std::max(out[i % out.size()], all[i]);
+  return out;
+}
+
+double Control::sum(double value) {
+  const std::vector<double> all = gather(std::span(&value, 1));
+  return std::accumulate(all.begin(), all.end(), 0.0);
+}
+
+}  // namespace gar::cli

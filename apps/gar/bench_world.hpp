@@ -1,0 +1,70 @@
+// The ranks of a benchmark, seen from one of them: threads of this process, processes of this host, or an MPI job.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/gar/bench_options.hpp"
+#include "apps/gar/launch.hpp"
+#include "apps/gar/mpi_session.hpp"
+#include "gar/communicator.hpp"
+
+namespace gar::cli {
+
+class BenchWorld {
+ public:
+  BenchWorld() = default;
+  BenchWorld(const BenchWorld&) = delete;
+  BenchWorld& operator=(const BenchWorld&) = delete;
+  virtual ~BenchWorld() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+  /// "4 processes of this host".
+  [[nodiscard]] virtual std::string words() const = 0;
+  /// Collective: all ranks make the same calls in the same order.
+  virtual Communicator communicator(const CommunicatorOptions& options) = 0;
+  /// Where `native` runs; nothing: there is none.
+  [[nodiscard]] virtual MpiSession* mpi() { return nullptr; }
+  /// Has somebody asked this rank to stop?
+  [[nodiscard]] virtual bool is_stopping() const = 0;
+};
+
+/// Makes communicators between threads: the first thread that asks for one makes those of all.
+class ThreadHall {
+ public:
+  explicit ThreadHall(int size) : size_(size), num_taken_(static_cast<std::size_t>(size), 0) {}
+  [[nodiscard]] int size() const { return size_; }
+  Communicator take(int rank, const CommunicatorOptions& options);
+
+ private:
+  int size_;
+  std::mutex mutex_;
+  std::vector<std::vector<Communicator>> made_;
+  std::vector<std::size_t> num_taken_;
+};
+
+std::unique_ptr<BenchWorld> thread_world(ThreadHall& hall, int rank, std::function<bool()> is_stopping);
+std::unique_ptr<BenchWorld> process_world(const LocalRank& rank);
+std::unique_ptr<BenchWorld> mpi_world(MpiSession& session, BenchTransport transport, std::function<bool()> is_stopping);
+
+/// What ranks tell each other beside what is measured.
+class Control {
+ public:
+  Control(BenchWorld& world, double timeout_s);
+  void barrier() { communicator_.barrier(); }
+  /// All ranks' values, rank by rank.
+  std::vector<double> gather(std::span<const double> values);
+  /// The largest of all ranks, value by value.
+  std::vector<double> largest(std::span<const double> values);
+  double sum(double value);
+
+ private:
+  Communicator communicator_;
+};
+
+}  // namespace gar::cli

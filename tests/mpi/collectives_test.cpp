@@ -1,0 +1,52 @@
+// Every algorithm, type, operator, shape and count against the serial oracle, bit for bit:
+// collectives_test messages|hierarchy|shared
+// GAR_TEST_FULL=1: the whole cross product.
+#include "mpi/mpi_test.hpp"
+
+namespace {
+
+using namespace gar;
+using namespace gar::test;
+
+std::vector<std::string> algorithms(int size) {
+  std::vector<std::string> out{"", "ring", "rhd", "cps", "gentree", "gentree+", "reduce-broadcast"};
+  for (int a = 2; a * a <= size; ++a) {
+    if (size % a == 0) out.push_back("hcps:" + std::to_string(size / a) + "x" + std::to_string(a));
+  }
+  return out;
+}
+
+void run_cases(MpiTest& test, Communicator& communicator, std::uint64_t seed) {
+  const int size = test.size();
+  CaseDealer dealer(seed);
+  std::vector<Case> cases;
+  if (scale() == Scale::kFull) {
+    cases = all_cases(size);
+  } else {
+    for (int i = 0; i < scaled(20, 60, 0); ++i) cases.push_back(dealer.deal(size));
+    cases.push_back(dealer.deal_large(size));
+  }
+  // Every rank deals the same cards.
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    run_case(communicator, cases[i], seed + i);
+    test.compared();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MpiTest test(argc, argv);
+  const std::string path = test.argument(0, "messages");
+  std::uint64_t seed = 1;
+  for (const std::string& algorithm : algorithms(test.size())) {
+    test.part(path + ", " + (algorithm.empty() ? "own choice" : algorithm), [&] {
+      CommunicatorOptions options;
+      options.algorithm = algorithm;
+      Communicator communicator = mpi_communicator(MPI_COMM_WORLD, options, parse_path(path));
+      test.expect(communicator.rank() == test.rank() && communicator.size() == test.size(), "ranks are those of MPI");
+      run_cases(test, communicator, seed++);
+    });
+  }
+  return test.finish();
+}

@@ -1,0 +1,105 @@
+// Ranks that call something else, or nothing: an error on every rank within bounded time. faults_test PATH
+#include <chrono>
+#include <thread>
+
+#include "mpi/mpi_test.hpp"
+
+namespace {
+
+using namespace gar;
+using namespace gar::test;
+
+/// What a rank calls.
+struct Ask {
+  std::int64_t count = 0;
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  Collective collective = Collective::kAllReduce;
+};
+
+void call(Communicator& communicator, const Ask& r) {
+  const auto elements = static_cast<std::size_t>(r.count) * static_cast<std::size_t>(communicator.size());
+  std::vector<double> in(elements, 1);
+  std::vector<double> out(elements, 0);
+  switch (r.collective) {
+    case Collective::kAllReduce:
+      return communicator.all_reduce(in.data(), out.data(), r.count, r.type, r.op);
+    case Collective::kReduceScatter:
+      return communicator.reduce_scatter(in.data(), out.data(), r.count, r.type, r.op);
+    case Collective::kAllGather:
+      return communicator.all_gather(in.data(), out.data(), r.count, r.type);
+  }
+}
+
+/// The last rank asks for `odd`, the others for `usual`; a correct operation comes first.
+void mismatch(MpiTest& test, MpiPath path, const Ask& usual, const Ask& odd) {
+  CommunicatorOptions options;
+  options.timeout_s = 20;
+  Communicator communicator = mpi_communicator(MPI_COMM_WORLD, options, path);
+  run_case(communicator, {Collective::kAllReduce, Form::kInPlace, DataType::kInt32, ReduceOp::kSum, 1000}, 3);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const bool is_odd = test.rank() == test.size() - 1;
+  const auto begin = Clock::now();
+  const std::string text = transport_error_of([&] { call(communicator, is_odd ? odd : usual); });
+  test.expect(!text.empty(), "a mismatch must be an error on every rank");
+  test.expect(seconds_since(begin) < 10, "the error comes long before the timeout, but took " +
+                                             std::to_string(seconds_since(begin)) + " s: " + text);
+  test.expect(text.find("called") != std::string::npos, "the error says who called what: " + text);
+  const std::string again = transport_error_of([&] { call(communicator, usual); });
+  test.expect(!again.empty(), "a communicator that has failed stays failed");
+}
+
+void hang(MpiTest& test, MpiPath path, std::int64_t count) {
+  CommunicatorOptions options;
+  options.timeout_s = 1;
+  Communicator communicator = mpi_communicator(MPI_COMM_WORLD, options, path);
+  run_case(communicator, {Collective::kAllReduce, Form::kInPlace, DataType::kInt32, ReduceOp::kSum, 1000}, 3);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (test.rank() == test.size() - 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    // What has come before the others gave up may suffice for one more operation.
+    std::string late;
+    for (int i = 0; i < 2 && late.empty(); ++i) late = transport_error_of([&] { call(communicator, {count}); });
+    test.expect(!late.empty(), "who comes when the others have given up gets an error, too");
+    return;
+  }
+  const auto begin = Clock::now();
+  const std::string text = transport_error_of([&] { call(communicator, {count}); });
+  const double seconds = seconds_since(begin);
+  test.expect(!text.empty(), "a silent rank must be an error");
+  test.expect(seconds < 2.4, "the error comes soon after the timeout of 1 s, but took " + std::to_string(seconds));
+  test.expect(text.find("rank") != std::string::npos, "the error names ranks: " + text);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MpiTest test(argc, argv);
+  const std::string name = test.argument(0, "messages");
+  const MpiPath path = parse_path(name);
+  const Ask large{100'000};
+  const auto with = [](Ask r, auto change) {
+    change(r);
+    return r;
+  };
+  test.part(name + ", counts", [&] { mismatch(test, path, large, {99'000}); });
+  test.part(name + ", longer", [&] { mismatch(test, path, large, {400'000}); });
+  test.part(name + ", small counts", [&] { mismatch(test, path, {10}, {11}); });
+  test.part(name + ", small and large", [&] { mismatch(test, path, {10}, large); });
+  test.part(name + ", large and small", [&] { mismatch(test, path, large, {10}); });
+  test.part(name + ", types", [&] {
+    mismatch(test, path, large, with(large, [](Ask& r) { r.type = DataType::kInt32; }));
+  });
+  test.part(name + ", operators", [&] {
+    mismatch(test, path, large, with(large, [](Ask& r) { r.op = ReduceOp::kMax; }));
+  });
+  test.part(name + ", small operators", [&] {
+    mismatch(test, path, {10}, with(Ask{10}, [](Ask& r) { r.op = ReduceOp::kMax; }));
+  });
+  test.part(name + ", collectives", [&] {
+    mismatch(test, path, large, with(large, [](Ask& r) { r.collective = Collective::kReduceScatter; }));
+  });
+  test.part(name + ", silent rank", [&] { hang(test, path, 100'000); });
+  test.part(name + ", silent rank, small", [&] { hang(test, path, 10); });
+  return test.finish();
+}

@@ -1,0 +1,63 @@
+// A /dev/shm of our own, so that what is left in it is ours.
+#pragma once
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/rank_groups.hpp"
+
+namespace gar::test {
+
+/// Gives this process and its children a private, empty /dev/shm of a size such as "64m", and private semaphores. Where
+/// that is not allowed (it needs root) it says why and changes nothing.
+inline std::string enter_shm_sandbox(const std::string& size) {
+  const auto failed = [](const char* what) { return std::string(what) + ": " + std::strerror(errno); };
+  if (unshare(CLONE_NEWNS | CLONE_NEWIPC) != 0) return failed("unshare");
+  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return failed("making mounts private");
+  const std::string options = "size=" + size;
+  if (mount("tmpfs", "/dev/shm", "tmpfs", 0, options.c_str()) != 0) return failed("mounting a tmpfs");
+  return "";
+}
+
+/// What lies in /dev/shm; outside a sandbox only what bears the name of this process' groups.
+inline std::vector<std::string> shm_entries(bool is_private) {
+  const std::string mine = "-" + std::to_string(getpid()) + "-";
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    const std::string name = entry.path().filename().string();
+    if (is_private || (name.find("gartest") != std::string::npos && name.find(mine) != std::string::npos)) {
+      out.push_back(name);
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// System V shared memory and semaphores of this namespace.
+inline int num_sysv_objects() {
+  int out = 0;
+  for (const char* path : {"/proc/sysvipc/shm", "/proc/sysvipc/sem"}) {
+    std::ifstream file(path);
+    int lines = 0;
+    for (std::string line; std::getline(file, line);) ++lines;
+    out += std::max(0, lines - 1);  // A line of titles.
+  }
+  return out;
+}
+
+inline std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : " ") + name;
+  return out;
+}
+
+}  // namespace gar::test
