@@ -201,10 +201,10 @@ MpiCommand mpi_command(MpiLibrary library, const std::string& mpirun, int size, 
 std::optional<std::string> find_mpirun(MpiLibrary library) {
   const std::string suffix(word(library));
   for (const std::string& name : {"mpirun." + suffix, "mpiexec." + suffix}) {
-    if (const auto found = find_on_path(name)) return found;
+    if (auto found = find_on_path(name)) return found;
   }
   for (const char* name : {"mpirun", "mpiexec", "mpiexec.hydra"}) {
-    const auto found = find_on_path(name);
+    auto found = find_on_path(name);
     if (found && is_of(library, *found)) return found;
   }
   return std::nullopt;

@@ -16,8 +16,9 @@ enum class MpiPath {
   kShared,     ///< shared memory only; throws InvalidArgument when the ranks are on several hosts
 };
 
-/// Collective over `comm`, which must stay valid for as long as the communicator lives (it is duplicated). Ranks are those of `comm`. With
-/// MPI_THREAD_MULTIPLE non-blocking operations run on a thread of their own, with less inside test and wait.
+/// Collective over `comm`, which is duplicated; ranks are those of `comm`. The communicator and its requests must be
+/// gone before MPI_Finalize. With MPI_THREAD_MULTIPLE non-blocking operations run on a thread of their own, with less
+/// inside test and wait.
 Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options = {},
                               MpiPath path = MpiPath::kHierarchy);
 

@@ -1,5 +1,6 @@
-// beta is a copy out of memory into a staging area. gamma and delta follow from two fan-ins: reducing f blocks of s
-// floats takes (f - 1) s gamma + (f + 1) s delta, so with T2 and T8 per float, delta = (7 T2 - T8) / 12 and gamma = T2
+// beta is a copy out of memory into a staging area, with all cores at it. gamma and delta follow from two fan-ins:
+// reducing f blocks of s floats takes (f - 1) s gamma + (f + 1) s delta, so with T2 and T8 per float, delta = (7 T2 -
+// T8) / 12 and gamma = T2
 // - 3 delta; both are kept positive. Blocks are as large as those of real chunks, that is, in the caches.
 #include "runtime/calibrate.hpp"
 
@@ -17,7 +18,8 @@ namespace gar {
 namespace {
 
 constexpr std::int64_t kMemory = 10 << 20;  // floats: more than most caches hold
-constexpr std::int64_t kBlock = 32 << 10;   // floats
+constexpr std::int64_t kMaxThreads = 8;
+constexpr std::int64_t kBlock = 32 << 10;  // floats
 constexpr int kOperands = 8;
 constexpr double kSmallest = 1e-13;
 
@@ -34,13 +36,12 @@ double seconds_per_float(const Work& work) {
   return best;
 }
 
-/// From memory into a staging area, as a rank does it.
-
-double copy_seconds_per_float() {
-  const std::vector<float> source(static_cast<std::size_t>(kMemory), 1.0F);
+/// From memory into a staging area, as a rank does it: the median of several copies.
+double copy_seconds_per_float(std::int64_t num_floats) {
+  const std::vector<float> source(static_cast<std::size_t>(num_floats), 1.0F);
   std::vector<float> staging(static_cast<std::size_t>(kBlock), 1.0F);
   std::vector<double> times;
-  for (std::int64_t begin = 0; begin + kBlock <= kMemory; begin += kBlock) {
+  for (std::int64_t begin = 0; begin + kBlock <= num_floats; begin += kBlock) {
     const auto start = std::chrono::steady_clock::now();
     copy(staging.data(), source.data() + begin, kBlock * 4);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
@@ -49,6 +50,18 @@ double copy_seconds_per_float() {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
   return *middle;
+}
+
+/// The same on all cores at once, for they share the memory.
+double crowded_copy_seconds_per_float() {
+  const std::int64_t num_threads = std::clamp<std::int64_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
+  std::vector<double> seconds(static_cast<std::size_t>(num_threads));
+  std::vector<std::thread> threads;
+  for (double& result : seconds) {
+    threads.emplace_back([&result, num_threads] { result = copy_seconds_per_float(kMemory / num_threads); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return *std::max_element(seconds.begin(), seconds.end());
 }
 
 LocalCosts measure() {
@@ -66,7 +79,7 @@ LocalCosts measure() {
   const double eight = reduce_all(kOperands);
   costs.delta = std::max((7 * two - eight) / 12, kSmallest);
   costs.gamma = std::max(two - 3 * costs.delta, kSmallest);
-  costs.beta = std::max(copy_seconds_per_float(), kSmallest);
+  costs.beta = std::max(crowded_copy_seconds_per_float(), kSmallest);
   return costs;
 }
 

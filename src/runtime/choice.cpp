@@ -82,7 +82,13 @@ void check_numbers(const CommunicatorOptions& options) {
 }
 
 std::string reason_of(const TreePlan& tree, const Topology& topology) {
-  std::string where = fmt::format("least predicted time on '{}'", topology.name());
+  std::string where;
+  for (const SwitchChoice& choice : tree.switches) {
+    if (tree.switches.size() > 1) {
+      where += fmt::format("{} {} {}; ", choice.name, choice.algorithm, fmt::join(choice.factors, "x"));
+    }
+  }
+  where += fmt::format("least predicted time on '{}'", topology.name());
   for (const PlanCandidate& other : tree.considered) {
     // The same plan may be there under several names.
     const double excess = other.seconds / tree.considered.front().seconds - 1;

@@ -75,12 +75,16 @@ void MpiExchange::start_round() {
   sends_.push_back(send);
 }
 
-bool MpiExchange::finish_round(const Signature& signature) {
+bool MpiExchange::poll() {
+  if (awaited_ < 0) return false;
   int is_done = 0;
-  MPI_Status status;
-  check_mpi(MPI_Test(&receive_, &is_done, &status), "MPI_Test");
-  if (is_done == 0) return false;
-  awaited_ = -1;
+  check_mpi(MPI_Test(&receive_, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
+  if (is_done != 0) awaited_ = -1;
+  return is_done != 0;
+}
+
+bool MpiExchange::finish_round(const Signature& signature) {
+  if (awaited_ >= 0 && !poll()) return false;
   const int held = distance();
   // The sender's own block comes first; when it agrees, the others are as long as ours.
   for (int i = held; i < std::min(2 * held, size_); ++i) {

@@ -29,6 +29,8 @@ class MpiExchange {
   [[nodiscard]] std::int64_t max_bytes() const { return max_bytes_; }
   /// As Transport::try_exchange; the signature is new for every operation. Throws TransportError when a rank's differs.
   bool advance(const Signature& signature, const void* in, std::int64_t bytes, std::span<const std::byte*> operands);
+  /// Has the message come that is awaited now? Gives MPI a chance to bring it.
+  bool poll();
   /// The rank whose message is awaited now; -1: none.
   [[nodiscard]] int awaited() const { return awaited_; }
   /// Gives up what is under way.

@@ -22,7 +22,9 @@ constexpr std::int64_t kMaxMessageBytes = std::int64_t{1} << 30U;  // MPI counts
 constexpr std::size_t kKeptRequests = 8192;
 constexpr std::int64_t kAlignment = 64;
 // Who waits gives its core to others at once, but sleeps only when the wait is long already.
+constexpr int kLooks = 8;  // before giving the core away: some MPIs do that in every look themselves
 constexpr std::int64_t kYieldNs = 1'000'000;
+constexpr std::int64_t kLookNs = 2'000'000;
 constexpr std::int64_t kFirstSleepNs = 5'000;
 constexpr std::int64_t kLongestSleepNs = 100'000;
 
@@ -139,10 +141,7 @@ void MpiTransport::look_for_aborts() {
   const std::int64_t now = now_ns();
   const bool was_away = static_cast<double>(now - last_begin_ns_) > options_.timeout_s * 0.5e9 && last_begin_ns_ != 0;
   last_begin_ns_ = now;
-  const std::int64_t limit = now + (was_away ? 2'000'000 : 0);
-  do {
-    control_->check_abort();
-  } while (now_ns() < limit);
+  while (was_away && now_ns() < now + kLookNs) control_->check_abort();
 }
 
 // --- messages --------------------------------------------------------------------------------------------------------
@@ -414,7 +413,9 @@ bool MpiTransport::try_exchange(const void* in, std::int64_t bytes, std::span<co
 void MpiTransport::progressed() { has_progressed_ = true; }
 
 void MpiTransport::wait() {
-  if (poll()) return;
+  for (int i = 0; i < kLooks; ++i) {
+    if (poll() || exchange_->poll()) return;
+  }
   const std::int64_t now = now_ns();
   if (has_progressed_) {
     has_progressed_ = false;
