@@ -62,6 +62,7 @@ bench: setup ## build and run the benchmarks
 
 lint: ## clang-format and clang-tidy, without changing anything
 	@scripts/setup.sh build lint
+	@scripts/setup.sh mpi
 	@scripts/lint.sh
 
 format: ## format all C++ files

@@ -2,10 +2,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 
 #include "apps/gar/bench_options.hpp"
@@ -179,9 +183,25 @@ int run_in_job(const BenchConfig& config, const Context& context, const MpiJob& 
   return run_mpi(config, context);
 }
 
+/// Better an error now than processes that the kernel kills later.
+void check_memory(const BenchConfig& config, int num_ranks) {
+  const std::int64_t largest = *std::max_element(config.sizes.begin(), config.sizes.end());
+  const double needed = 2.0 * static_cast<double>(largest) * num_ranks;
+  std::ifstream file("/proc/meminfo");
+  for (std::string name; file >> name;) {
+    double kib = 0;
+    if (name != "MemAvailable:" || !(file >> kib)) continue;
+    if (needed <= 1024 * kib) return;
+    throw std::runtime_error(
+        fmt::format("-e {}: {} ranks with an input and a result each need {}, and {} of memory are available",
+                    format_binary_bytes(largest), num_ranks, format_bytes(needed), format_bytes(1024 * kib)));
+  }
+}
+
 int run_here(const BenchConfig& config, const Context& context) {
   const int size = config.local.value_or(std::max(num_cores(), 2));
   check_ranks(config, size);
+  check_memory(config, size);
   if (config.transport == BenchTransport::kThreads) return run_threads(size, config, context);
   if (config.has_native() || config.transport == BenchTransport::kMpi) return run_mpirun(config.mpi, size);
   return run_local_processes(size, config.timeout_s + 10,

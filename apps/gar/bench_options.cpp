@@ -222,7 +222,7 @@ void add_bench_options(CLI::App& verb, BenchArgs& args) {
       ->capture_default_str();
   verb.add_option("-w,--warmup", args.warmup, "Iterations before that")->type_name("N")->capture_default_str();
   verb.add_option("-c,--check", args.check, "1: compare every element of the results with what must come out")
-      ->type_name("0|1")
+      ->type_name("C")
       ->check(CLI::IsMember({"0", "1"}))
       ->capture_default_str();
   verb.add_option("--batch", args.batch, "Operations back to back in one iteration; auto: 32 or fewer, 1 from 256 KiB")

@@ -176,6 +176,10 @@ std::optional<MpiJob> mpi_job(const Lookup& environment) {
   if (const auto job = read("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")) {
     return MpiJob{MpiLibrary::kOpenMpi, job->first, job->second};
   }
+  // srun with PMIx, which Open MPI speaks; with PMI-2 it looks like MPICH's own.
+  if (const auto job = read("PMIX_RANK", "SLURM_NTASKS")) {
+    return MpiJob{MpiLibrary::kOpenMpi, job->first, job->second};
+  }
   if (const auto job = read("PMI_RANK", "PMI_SIZE")) return MpiJob{MpiLibrary::kMpich, job->first, job->second};
   return std::nullopt;
 }

@@ -384,6 +384,10 @@ TEST(Launch, ReadsTheEnvironmentOfMpirun) {
   EXPECT_EQ(open_mpi->library, MpiLibrary::kOpenMpi);
   EXPECT_EQ(open_mpi->rank, 3);
   EXPECT_EQ(open_mpi->size, 4);
+  const auto slurm = job({{"PMIX_RANK", "2"}, {"SLURM_NTASKS", "3"}});
+  ASSERT_TRUE(slurm);
+  EXPECT_EQ(slurm->library, MpiLibrary::kOpenMpi);
+  EXPECT_EQ(slurm->rank, 2);
   const auto mpich = job({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}});
   ASSERT_TRUE(mpich);
   EXPECT_EQ(mpich->library, MpiLibrary::kMpich);

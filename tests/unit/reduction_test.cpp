@@ -325,7 +325,9 @@ TYPED_TEST(ReductionTest, equals_a_serial_loop_in_groups_and_blocks) {
   const auto count = static_cast<std::int64_t>((std::size_t{140'000} + 7) / sizeof(TypeParam)) + 3;
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kLxor}) {
     if (!is_supported(data_type_of<TypeParam>(), op)) continue;
-    for (const std::int64_t fan_in : {13, 16, 17, 40}) this->check_all(op, fan_in, count);
+    for (const std::int64_t fan_in : {13, 17, 40}) {
+      if (!kIsSlow || fan_in == 17) this->check_all(op, fan_in, count);
+    }
   }
 }
 

@@ -263,7 +263,7 @@ std::vector<T> all_reduce(const Columns<T>& in, ReduceOp op, const Setting& sett
                             static_cast<std::int64_t>(in[k].size()), data_type_of<T>(), op);
   });
   for (const std::vector<T>& result : out) {
-    EXPECT_EQ(0, std::memcmp(result.data(), out[0].data(), result.size() * sizeof(T)));
+    EXPECT_TRUE(std::equal(result.begin(), result.end(), out[0].begin(), same_bits<T>));
   }
   return out[0];
 }
