@@ -51,6 +51,7 @@ test-full: test ## make test, plus the debug and thread sanitizer builds, and ev
 	@for program in build/release/tests/runtime_*_test; do \
 	  echo "== $${program##*/}, everything"; GAR_TEST_FULL=1 $$program --gtest_brief=1 || exit 1; \
 	done
+	@$(call TEST,release) -C Full -L '^mpi-full$$'
 
 bench: setup ## build and run the benchmarks
 	@scripts/setup.sh simgrid mpi

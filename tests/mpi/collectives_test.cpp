@@ -23,7 +23,8 @@ void run_cases(MpiTest& test, Communicator& communicator, std::uint64_t seed) {
   if (scale() == Scale::kFull) {
     cases = all_cases(size);
   } else {
-    for (int i = 0; i < scaled(20, 60, 0); ++i) cases.push_back(dealer.deal(size));
+    const int num_cases = size <= 3 ? 60 : 30;
+    for (int i = 0; i < scaled(10, num_cases, 0); ++i) cases.push_back(dealer.deal(size));
     cases.push_back(dealer.deal_large(size));
   }
   // Every rank deals the same cards.

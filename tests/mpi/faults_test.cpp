@@ -37,7 +37,7 @@ void mismatch(MpiTest& test, MpiPath path, const Ask& usual, const Ask& odd) {
   options.timeout_s = 20;
   Communicator communicator = mpi_communicator(MPI_COMM_WORLD, options, path);
   run_case(communicator, {Collective::kAllReduce, Form::kInPlace, DataType::kInt32, ReduceOp::kSum, 1000}, 3);
-  MPI_Barrier(MPI_COMM_WORLD);
+  MpiTest::barrier();
   const bool is_odd = test.rank() == test.size() - 1;
   const auto begin = Clock::now();
   const std::string text = transport_error_of([&] { call(communicator, is_odd ? odd : usual); });
@@ -54,7 +54,7 @@ void hang(MpiTest& test, MpiPath path, std::int64_t count) {
   options.timeout_s = 1;
   Communicator communicator = mpi_communicator(MPI_COMM_WORLD, options, path);
   run_case(communicator, {Collective::kAllReduce, Form::kInPlace, DataType::kInt32, ReduceOp::kSum, 1000}, 3);
-  MPI_Barrier(MPI_COMM_WORLD);
+  MpiTest::barrier();
   if (test.rank() == test.size() - 1) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2500));
     // What has come before the others gave up may suffice for one more operation.
@@ -87,15 +87,12 @@ int main(int argc, char** argv) {
   test.part(name + ", small counts", [&] { mismatch(test, path, {10}, {11}); });
   test.part(name + ", small and large", [&] { mismatch(test, path, {10}, large); });
   test.part(name + ", large and small", [&] { mismatch(test, path, large, {10}); });
-  test.part(name + ", types", [&] {
-    mismatch(test, path, large, with(large, [](Ask& r) { r.type = DataType::kInt32; }));
-  });
-  test.part(name + ", operators", [&] {
-    mismatch(test, path, large, with(large, [](Ask& r) { r.op = ReduceOp::kMax; }));
-  });
-  test.part(name + ", small operators", [&] {
-    mismatch(test, path, {10}, with(Ask{10}, [](Ask& r) { r.op = ReduceOp::kMax; }));
-  });
+  test.part(name + ", types",
+            [&] { mismatch(test, path, large, with(large, [](Ask& r) { r.type = DataType::kInt32; })); });
+  test.part(name + ", operators",
+            [&] { mismatch(test, path, large, with(large, [](Ask& r) { r.op = ReduceOp::kMax; })); });
+  test.part(name + ", small operators",
+            [&] { mismatch(test, path, {10}, with(Ask{10}, [](Ask& r) { r.op = ReduceOp::kMax; })); });
   test.part(name + ", collectives", [&] {
     mismatch(test, path, large, with(large, [](Ask& r) { r.collective = Collective::kReduceScatter; }));
   });

@@ -1,4 +1,5 @@
-// 100 operations on 4 communicators, waited for in another order on every rank: nonblocking_test multiple|funneled|single
+// 100 operations on 4 communicators, waited for in another order on every rank: nonblocking_test
+// multiple|funneled|single
 #include <numeric>
 
 #include "mpi/mpi_test.hpp"

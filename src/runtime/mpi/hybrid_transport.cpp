@@ -4,9 +4,16 @@
 
 namespace gar {
 
+namespace {
+
+constexpr int kWaitsPerCheck = 64;  // between two looks after the ranks of this host
+
+}  // namespace
+
 TransportLimits HybridTransport::limits() const {
   TransportLimits limits = shared_->limits();
   limits.num_slots = std::min(limits.num_slots, mpi_->limits().num_slots);
+  limits.least_chunk_bytes = mpi_->limits().least_chunk_bytes;
   return limits;
 }
 
@@ -39,11 +46,13 @@ void HybridTransport::wait() {
     shared_->wait();
     return;
   }
-  // Nothing wakes us for both, so the other is looked at when this returns. Ranks that fail say so through MPI, too.
+  // Nothing wakes us for both, so the other is looked at when this returns.
   mpi_->wait();
+  if (++num_waits_ % kWaitsPerCheck == 0) shared_->check_peers();
 }
 
 void HybridTransport::progressed() {
+  num_waits_ = 0;
   shared_->progressed();
   mpi_->progressed();
 }

@@ -37,6 +37,7 @@ class HybridTransport final : public Transport {
  private:
   std::unique_ptr<SharedTransport> shared_;
   std::unique_ptr<MpiTransport> mpi_;
+  int num_waits_ = 0;
 };
 
 }  // namespace gar

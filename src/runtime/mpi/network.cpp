@@ -184,8 +184,12 @@ Topology network_topology(const Hosts& hosts, const NetworkCosts& costs) {
   server.server = costs.server;
   const NodeId leaf = builder.add(server);
   if (size == 1) return builder.finish(leaf);
-  const double host_alpha = std::max(costs.numa.latency - costs.rank.latency, 0.0);
-  const double root_alpha = std::max(costs.host.latency - std::max(costs.numa.latency, costs.rank.latency), 0.0);
+  // A path between hosts passes two ranks, two hosts and the root; a host counts where it has several NUMA nodes.
+  bool has_numa = false;
+  for_runs(hosts.host_of, 0, size,
+           [&](std::size_t begin, std::size_t end) { has_numa = has_numa || !is_uniform(numa, begin, end); });
+  const double host_alpha = has_numa ? std::max(costs.numa.latency - costs.rank.latency, 0.0) : 0;
+  const double root_alpha = std::max(costs.host.latency - costs.rank.latency - 2 * host_alpha, 0.0);
 
   const auto host_node = [&](std::size_t begin, std::size_t end) {
     if (is_uniform(numa, begin, end)) {
