@@ -6,6 +6,8 @@
 // ranks may wait in different orders.
 #pragma once
 
+#include <unistd.h>
+
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -83,6 +85,8 @@ class Engine {
  private:
   class Running;
 
+  /// False in a child that was forked after the communicator was made.
+  [[nodiscard]] bool is_own_process() const { return getpid() == process_; }
   void drain();
   void run_path(const Call& call, const Path& path);
   void run_reproducible(const Call& call);
@@ -96,6 +100,7 @@ class Engine {
   PlanReport make_report(const Call& call, const Schedule* schedule, const ChosenPlan* plan) const;
   void log_once(const Call& call, const PlanReport& report);
 
+  pid_t process_ = getpid();
   std::unique_ptr<Transport> transport_;
   CommunicatorOptions options_;
   std::mutex choice_mutex_;

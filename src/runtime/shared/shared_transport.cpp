@@ -16,7 +16,8 @@ namespace gar {
 namespace {
 
 constexpr unsigned kStepBits = 12;  // steps of a chunk program: below 4096
-constexpr int kSliceMs = 20;        // how long to sleep before looking after the peers
+constexpr std::int64_t kGraceNs = 200'000'000;
+constexpr int kSliceMs = 20;  // how long to sleep before looking after the peers
 
 std::uint32_t progress_code(std::uint32_t serial, int num_steps) {
   return (serial << kStepBits) + static_cast<std::uint32_t>(num_steps);
@@ -75,7 +76,10 @@ SharedTransport::SharedTransport(std::shared_ptr<Segment> segment, const Members
   patience_ = patience_for(num_local_);
 }
 
-SharedTransport::~SharedTransport() { segment_->block(self_).has_left.store(1, std::memory_order_release); }
+SharedTransport::~SharedTransport() {
+  // A child that was forked has a copy of this object; the rank is still its parent.
+  if (getpid() == process_) segment_->block(self_).has_left.store(1, std::memory_order_release);
+}
 
 int SharedTransport::global(int local_rank) const { return membership_.members[static_cast<std::size_t>(local_rank)]; }
 
@@ -232,17 +236,18 @@ std::string SharedTransport::silent_ranks() const {
   return out;
 }
 
-void SharedTransport::check_time() {
-  const std::int64_t now = now_ns();
+void SharedTransport::note_time() {
   segment_->block(self_).heartbeat.fetch_add(1, std::memory_order_relaxed);
-  if (has_progressed_) {
-    has_progressed_ = false;
-    silent_since_ns_ = now;
-    for (int peer = 0; peer < num_local_; ++peer) {
-      heartbeats_[static_cast<std::size_t>(peer)] = segment_->block(peer).heartbeat.load(std::memory_order_relaxed);
-    }
+  if (!has_progressed_) return;
+  has_progressed_ = false;
+  silent_since_ns_ = now_ns();
+  for (int peer = 0; peer < num_local_; ++peer) {
+    heartbeats_[static_cast<std::size_t>(peer)] = segment_->block(peer).heartbeat.load(std::memory_order_relaxed);
   }
-  if (static_cast<double>(now - silent_since_ns_) < timeout_s_ * 1e9) return;
+}
+
+void SharedTransport::check_time() {
+  if (static_cast<double>(now_ns() - silent_since_ns_) < timeout_s_ * 1e9) return;
   const std::string who = silent_ranks();
   const bool is_one = who.find(',') == std::string::npos;
   throw_failure(fmt::format(
@@ -253,6 +258,7 @@ void SharedTransport::check_time() {
 }
 
 void SharedTransport::check_peers() {
+  note_time();
   if (const std::string text = segment_->failure(); !text.empty()) throw_failure(text);
   const auto is_there = [&] { return awaited_.signal != nullptr && has_reached(*awaited_.signal, awaited_.target); };
   for (int peer = 0; peer < num_local_; ++peer) {
@@ -263,6 +269,8 @@ void SharedTransport::check_peers() {
     // A rank that has done its part may go; only who still waits for it has a problem.
     const bool is_awaited = awaited_.signal != nullptr && (peer == awaited_.peer || awaited_.peer < 0);
     if (!is_gone || is_there() || (has_left && !is_awaited)) continue;
+    // Nor does a dead one matter to who waits for another, unless that one waits for it.
+    if (peer != awaited_.peer && now_ns() - silent_since_ns_ < kGraceNs) continue;
     // It may have failed first, and told why.
     if (const std::string text = segment_->failure(); !text.empty()) throw_failure(text);
     throw_failure(has_left ? fmt::format("rank {} has left the communicator while rank {} is in {}", global(peer),

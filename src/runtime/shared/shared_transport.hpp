@@ -5,6 +5,8 @@
 // when they need nothing of that chunk any more, so that the area can be used again. Nobody waits for anything else.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -64,6 +66,8 @@ class SharedTransport final : public Transport {
   /// Has the peer begun the same operation? Throws when it has begun another.
   bool agrees(int peer);
   [[noreturn]] void throw_failure(const std::string& text);
+  /// Notes when the silence of the others began, and that this rank is alive.
+  void note_time();
   void check_time();
   [[nodiscard]] std::string silent_ranks() const;
   [[nodiscard]] std::uint32_t num_receivers(const ChunkProgram& program) const;
@@ -71,6 +75,7 @@ class SharedTransport final : public Transport {
   std::shared_ptr<Segment> segment_;
   Membership membership_;
   double timeout_s_;
+  pid_t process_ = getpid();
   int self_ = 0;  ///< rank in the segment
   int num_local_ = 1;
   std::vector<int> local_of_;
