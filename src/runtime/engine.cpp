@@ -14,7 +14,7 @@ namespace gar {
 
 namespace {
 
-constexpr std::size_t kMaxPaths = 64;
+constexpr std::size_t kMaxPaths = 256;
 
 /// Communicators whose operations make progress only inside calls.
 struct Polled {
@@ -29,6 +29,15 @@ Polled& polled() {
 std::int64_t total_count(const Call& call, int size) {
   return call.collective == Collective::kAllReduce ? call.count : call.count * size;
 }
+
+/// Ends a blocking call, however it ends.
+struct Unblock {
+  bool& is_blocked;
+  explicit Unblock(bool& b) : is_blocked(b) {}
+  Unblock(const Unblock&) = delete;
+  Unblock& operator=(const Unblock&) = delete;
+  ~Unblock() { is_blocked = false; }
+};
 
 void reduce_exchanged(const Call& call, int rank, std::span<const std::byte*> operands) {
   const std::int64_t bytes = call.count * size_of(call.type);
@@ -198,10 +207,15 @@ Path Engine::path_of(const Call& call) {
           make_schedule(chosen.plan, rank(), call.count, element_size, transport_->limits()));
       path.report = make_report(call, path.schedule.get(), &chosen);
     }
-    if (paths_.size() >= kMaxPaths) paths_.clear();
+    if (paths_.size() >= kMaxPaths) {
+      paths_.erase(std::min_element(paths_.begin(), paths_.end(), [](const auto& x, const auto& y) {
+        return x.second.last_use < y.second.last_use;
+      }));
+    }
     known = paths_.emplace(key, std::move(path)).first;
     is_new = true;
   }
+  known->second.last_use = ++num_path_uses_;
   Path out = known->second;
   lock.unlock();
   if (is_new) log_once(call, out.report);
@@ -225,36 +239,13 @@ void Engine::run_path(const Call& call, const Path& path) {
   if (call.count == 0 && transport_->max_latency_bytes() == 0) return;
   try {
     Running running(*this, call, path);
-    while (!running.advance()) transport_->wait();
+    while (!running.advance()) {
+      if (!transport_->allows_threads()) poll_all();
+      transport_->wait();
+    }
   } catch (const std::exception& e) {
     transport_->fail(e.what());
     throw;
-  }
-}
-
-void Engine::run_reproducible(const Call& call) {
-  PlainCollectives plain;
-  plain.size = size();
-  const auto run_plain = [this](Collective collective, const void* in, void* out, std::int64_t count, DataType type,
-                                ReduceOp op) {
-    const Call part{collective, in, out, count, type, op};
-    Path path = path_of(part);
-    path.is_reproducible = false;
-    run_path(part, path);
-  };
-  plain.all_reduce = [&](const void* in, void* out, std::int64_t count, DataType type, ReduceOp op) {
-    run_plain(Collective::kAllReduce, in, out, count, type, op);
-  };
-  plain.reduce_scatter = [&](const void* in, void* out, std::int64_t count, DataType type, ReduceOp op) {
-    run_plain(Collective::kReduceScatter, in, out, count, type, op);
-  };
-  plain.all_gather = [&](const void* in, void* out, std::int64_t count, DataType type) {
-    run_plain(Collective::kAllGather, in, out, count, type, ReduceOp::kSum);
-  };
-  if (call.collective == Collective::kAllReduce) {
-    reproducible_all_reduce(plain, call.in, call.out, call.count, call.type, call.op);
-  } else {
-    reproducible_reduce_scatter(plain, rank(), call.in, call.out, call.count, call.type, call.op);
   }
 }
 
@@ -262,6 +253,14 @@ void Engine::run(const Call& call) {
   check(call);
   check_overlap(call);
   const Path path = path_of(call);
+  if (path.is_reproducible && !transport_->allows_threads()) {
+    // Many operations in one; those of other communicators go on meanwhile.
+    drain();
+    is_blocked_ = true;
+    const Unblock unblock(is_blocked_);
+    run_path(call, path);
+    return;
+  }
   bool is_idle = false;
   {
     const std::lock_guard lock(mutex_);
@@ -282,6 +281,12 @@ void Engine::start(const std::shared_ptr<Task>& task) {
   if (!task->is_persistent && task->has_started) {
     throw InvalidArgument(
         "start: the operation is not persistent and has run; accepted is one of prepare_all_reduce etc.");
+  }
+  if (task->path.is_reproducible && !transport_->allows_threads()) {
+    throw InvalidArgument(
+        "start: reproducible operations that do not block need MPI_THREAD_MULTIPLE; accepted are blocking ones, or "
+        "MPI_Init_thread with "
+        "that level");
   }
   if (is_closed_) throw InvalidArgument("start: the communicator does not exist any more");
   if (task->is_active) {
@@ -325,7 +330,7 @@ void Engine::work() {
 }
 
 void Engine::poll() {
-  if (queue_.empty()) return;
+  if (queue_.empty() || is_blocked_) return;
   const std::shared_ptr<Task> task = queue_.front();
   const bool is_resumable = size() > 1 && !task->path.is_reproducible &&
                             (task->path.schedule != nullptr || transport_->max_latency_bytes() > 0);

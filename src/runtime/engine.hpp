@@ -44,7 +44,10 @@ struct Path {
   std::shared_ptr<const Schedule> schedule;  ///< null: latency path, or nothing to communicate
   bool is_reproducible = false;              ///< built from several calls
   PlanReport report;
+  std::uint64_t last_use = 0;
 };
+
+struct PlainCollectives;
 
 class Engine {
  public:
@@ -90,6 +93,7 @@ class Engine {
   void drain();
   void run_path(const Call& call, const Path& path);
   void run_reproducible(const Call& call);
+  void agree_on(const Call& call, const PlainCollectives& plain);
   void work();
   void complete(Task& task, std::exception_ptr error);
   /// Without a thread: a little progress on the first operation of the queue.
@@ -107,6 +111,7 @@ class Engine {
   Chooser chooser_;
   using Key = std::tuple<Collective, std::int64_t, std::int64_t>;  // count, element size
   std::map<Key, Path> paths_;
+  std::uint64_t num_path_uses_ = 0;
   std::map<std::pair<Collective, int>, bool> has_logged_;
   std::function<void(std::string_view)> log_;
 
@@ -120,6 +125,7 @@ class Engine {
   std::thread worker_;
   bool is_ending_ = false;
   bool is_closed_ = false;
+  bool is_blocked_ = false;          ///< without a thread: a call is inside an operation of its own
   std::unique_ptr<Running> polled_;  ///< without a thread: the operation under way
 };
 

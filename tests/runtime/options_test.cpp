@@ -172,7 +172,9 @@ TEST(Options, WrongPlansAreRefused) {
 }
 
 TEST(Options, AnyStagingWorks) {
-  for (const std::int64_t bytes : {1, 64, 1000, 4096, 65'536, 1 << 24}) {
+  using Sizes = std::vector<std::int64_t>;
+  const Sizes all{1, 64, 1000, 4096, 65'536, 1 << 24};
+  for (const std::int64_t bytes : test::scaled(Sizes{1, 65'536}, all, all)) {
     CommunicatorOptions options;
     options.staging_bytes = bytes;
     const std::string made = thrown([&] { thread_communicators(5, options); });

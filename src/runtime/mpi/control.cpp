@@ -6,6 +6,7 @@
 #include <chrono>
 #include <new>
 #include <thread>
+#include <utility>
 
 namespace gar {
 
@@ -33,34 +34,38 @@ Signature from_wire(const WireSignature& wire) {
 MpiControl::MpiControl(MPI_Comm comm, int rank, int size, const MpiTags& tags)
     : comm_(comm), rank_(rank), size_(size), tags_(tags), peers_(static_cast<std::size_t>(size)) {}
 
-MpiControl::~MpiControl() {
+MpiControl::~MpiControl() { finish(); }
+
+void MpiControl::finish() noexcept {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
-  const auto all_sent = [&] {
+  if (discarded_ != MPI_REQUEST_NULL) {
+    MPI_Cancel(&discarded_);
+    aborts_.push_back(std::exchange(discarded_, MPI_REQUEST_NULL));
+  }
+  const auto all_done = [&] {
     std::erase_if(outgoing_, [](Outgoing& o) { return is_sent(o.requests); });
     return outgoing_.empty() && is_sent(aborts_);
   };
-  while (!all_sent()) {
-    if (std::chrono::steady_clock::now() > limit) {
-      abandon();
-      return;
-    }
+  while (!all_done() && std::chrono::steady_clock::now() < limit) {
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-}
-
-/// Short messages leave at once, unless their receiver hangs: then MPI keeps them, and the memory with them.
-void MpiControl::abandon() noexcept {
+  if (outgoing_.empty() && is_sent(aborts_)) return;
+  // Short messages leave at once, unless their receiver hangs: then MPI keeps them, and the memory with them.
+  is_clean_ = false;
   const auto release = [](std::vector<MPI_Request>& requests) {
     for (MPI_Request& request : requests) {
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
     }
+    requests.clear();
   };
   release(aborts_);
   static_cast<void>(abort_.release());
+  static_cast<void>(waste_.release());
   for (Outgoing& outgoing : outgoing_) {
     release(outgoing.requests);
     static_cast<void>(outgoing.wire.release());
   }
+  outgoing_.clear();
 }
 
 bool MpiControl::is_sent(std::vector<MPI_Request>& requests) {
@@ -120,11 +125,10 @@ void MpiControl::take_signatures() {
 }
 
 /// Takes one message of somebody who gives up, if there is one.
-bool MpiControl::take_abort() noexcept {
+bool MpiControl::take_abort(int source) noexcept {
   int is_there = 0;
   MPI_Status status;
-  if (MPI_Iprobe(MPI_ANY_SOURCE, tags_.abort(), comm_, &is_there, &status) != MPI_SUCCESS || is_there == 0)
-    return false;
+  if (MPI_Iprobe(source, tags_.abort(), comm_, &is_there, &status) != MPI_SUCCESS || is_there == 0) return false;
   Abort abort;
   if (MPI_Recv(&abort, sizeof abort, MPI_BYTE, status.MPI_SOURCE, tags_.abort(), comm_, MPI_STATUS_IGNORE) !=
       MPI_SUCCESS) {
@@ -136,7 +140,7 @@ bool MpiControl::take_abort() noexcept {
 }
 
 void MpiControl::check_abort() {
-  take_abort();
+  take_abort(MPI_ANY_SOURCE);
   if (heard_.origin < 0) return;
   throw TransportError(fmt::format("rank {} gave up: {}", heard_.origin, heard_.text.data()));
 }
@@ -165,6 +169,15 @@ void MpiControl::look(bool is_exchange) {
   if (!is_exchange) take_exchange();
 }
 
+// --- giving up -------------------------------------------------------------------------------------------------------
+
+void MpiControl::send_last(const void* data, std::size_t bytes, int peer, int tag) noexcept {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, tag, comm_, &request) == MPI_SUCCESS) {
+    aborts_.push_back(request);
+  }
+}
+
 void MpiControl::give_up(std::string_view reason) noexcept {
   if (abort_) return;
   abort_.reset(new (std::nothrow) Abort);
@@ -176,18 +189,49 @@ void MpiControl::give_up(std::string_view reason) noexcept {
     std::copy_n(reason.data(), std::min(reason.size(), abort_->text.size() - 1), abort_->text.data());
   }
   for (int peer = 0; peer < size_; ++peer) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (peer == rank_) continue;
-    if (MPI_Isend(abort_.get(), sizeof(Abort), MPI_BYTE, peer, tags_.abort(), comm_, &request) == MPI_SUCCESS) {
-      aborts_.push_back(request);
-    }
+    if (peer != rank_) send_last(abort_.get(), sizeof(Abort), peer, tags_.abort());
   }
 }
 
-bool MpiControl::has_given_up(int peer) noexcept {
-  while (take_abort()) {
+void MpiControl::say_gone(int peer) noexcept {
+  is_clean_ = false;
+  send_last(nullptr, 0, peer, tags_.gone());
+}
+
+bool MpiControl::has_everybody_given_up() const {
+  int num_up = 0;
+  for (const Peer& peer : peers_) num_up += peer.has_given_up ? 0 : 1;
+  return num_up <= 1;  // this rank itself
+}
+
+bool MpiControl::discard_from(int source) noexcept {
+  Peer& peer = peers_[static_cast<std::size_t>(source)];
+  if (peer.is_gone) return false;
+  if (take_abort(source)) return true;
+  int is_there = 0;
+  MPI_Status status;
+  // Whoever has taken back its memory has said so after all that it sent.
+  if (MPI_Iprobe(source, tags_.gone(), comm_, &is_there, &status) != MPI_SUCCESS || is_there != 0) {
+    peer.is_gone = true;
+    is_clean_ = false;
+    return false;
   }
-  return peers_[static_cast<std::size_t>(peer)].has_given_up;
+  if (MPI_Iprobe(source, MPI_ANY_TAG, comm_, &is_there, &status) != MPI_SUCCESS || is_there == 0) return false;
+  int bytes = 0;
+  MPI_Get_count(&status, MPI_BYTE, &bytes);
+  waste_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(std::max(bytes, 1))]);
+  return waste_ && MPI_Irecv(waste_.get(), bytes, MPI_BYTE, source, status.MPI_TAG, comm_, &discarded_) == MPI_SUCCESS;
+}
+
+bool MpiControl::discard() noexcept {
+  if (discarded_ != MPI_REQUEST_NULL) {
+    int is_done = 0;
+    return MPI_Test(&discarded_, &is_done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  }
+  for (int source = 0; source < size_; ++source) {
+    if (source != rank_ && discard_from(source)) return true;
+  }
+  return false;
 }
 
 }  // namespace gar

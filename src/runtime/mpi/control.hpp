@@ -55,8 +55,17 @@ class MpiControl {
   /// Tells everybody that this rank gives up, and why: for its own reason, or because somebody else did first. It must
   /// have no receive under way any more: the others take back their memory then.
   void give_up(std::string_view reason) noexcept;
-  /// Has the peer given up, too?
-  bool has_given_up(int peer) noexcept;
+  /// After giving up: takes a message that nobody waits for any more, so that its sender gets rid of it. True when
+  /// there was one.
+  bool discard() noexcept;
+  /// Has everybody given up?
+  [[nodiscard]] bool has_everybody_given_up() const;
+  /// Tells a peer that this rank takes its memory back although the peer has not received what was sent out of it.
+  void say_gone(int peer) noexcept;
+  /// Has anything been left to MPI that will never complete?
+  [[nodiscard]] bool is_clean() const { return is_clean_; }
+  /// Completes what can be completed, and leaves the rest to MPI.
+  void finish() noexcept;
 
  private:
   struct Abort {
@@ -71,14 +80,16 @@ class MpiControl {
     std::uint64_t announced = 0;  ///< sequence of the last operation that it was told of
     std::uint64_t agreed = 0;     ///< sequence of the last operation that it agreed to
     bool has_given_up = false;
+    bool is_gone = false;
     std::deque<WireSignature> incoming;
   };
 
   void take_signatures();
-  bool take_abort() noexcept;
+  bool take_abort(int source) noexcept;
+  bool discard_from(int source) noexcept;
+  void send_last(const void* data, std::size_t bytes, int peer, int tag) noexcept;
   void take_exchange();
   [[noreturn]] void mismatch(const WireSignature& theirs) const;
-  void abandon() noexcept;
   static bool is_sent(std::vector<MPI_Request>& requests);
 
   MPI_Comm comm_;
@@ -91,6 +102,9 @@ class MpiControl {
   Abort heard_;                   ///< the first that was heard
   std::unique_ptr<Abort> abort_;  ///< what this rank says
   std::vector<MPI_Request> aborts_;
+  MPI_Request discarded_ = MPI_REQUEST_NULL;
+  std::unique_ptr<std::byte[]> waste_;  ///< where it goes
+  bool is_clean_ = true;
 };
 
 }  // namespace gar

@@ -1,5 +1,7 @@
 #include "runtime/mpi/exchange.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -12,6 +14,7 @@ namespace {
 // A vector so short that N of them still travel in a few packets. Beyond 128 ranks plans do better.
 std::int64_t limit_for(int size) { return size <= 32 ? 2048 : size <= 128 ? 512 : 0; }
 
+constexpr int kCancelAttempts = 1000;
 constexpr std::int64_t kAlignment = 16;
 constexpr std::int64_t kHeader =
     (static_cast<std::int64_t>(sizeof(WireSignature)) + kAlignment - 1) / kAlignment * kAlignment;
@@ -21,27 +24,30 @@ constexpr std::int64_t kHeader =
 MpiExchange::MpiExchange(MPI_Comm comm, int rank, int size, const MpiTags& tags)
     : comm_(comm), rank_(rank), size_(size), tags_(tags), max_bytes_(limit_for(size)) {
   // Twice the room: a rank whose blocks are longer than ours must be recognised, not cut off.
-  blocks_.resize(static_cast<std::size_t>(2 * size * (max_bytes_ + kHeader)));
+  num_bytes_ = 2 * size * (max_bytes_ + kHeader);
+  blocks_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(num_bytes_));
 }
 
 MpiExchange::~MpiExchange() { cancel(); }
 
 void MpiExchange::cancel() noexcept {
-  if (receive_ != MPI_REQUEST_NULL) {
-    MPI_Cancel(&receive_);
-    MPI_Request_free(&receive_);
+  if (receive_ != MPI_REQUEST_NULL) MPI_Cancel(&receive_);
+  sends_.push_back(receive_);
+  receive_ = MPI_REQUEST_NULL;
+  awaited_ = -1;
+  int is_done = 0;
+  for (int attempt = 0; attempt < kCancelAttempts && is_done == 0; ++attempt) {
+    if (MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &is_done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+      break;
+    if (is_done == 0) sched_yield();
   }
-  int is_done = 1;
-  if (!sends_.empty() &&
-      (MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &is_done, MPI_STATUSES_IGNORE) != MPI_SUCCESS ||
-       is_done == 0)) {
+  if (is_done == 0) {  // MPI may still use the memory, so it stays
     for (MPI_Request& request : sends_) {
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
     }
-    static_cast<void>(new std::vector<std::byte>(std::move(blocks_)));  // MPI may still read it
+    static_cast<void>(blocks_.release());
   }
   sends_.clear();
-  awaited_ = -1;
 }
 
 bool MpiExchange::start(const Signature& signature, const void* in, std::int64_t bytes) {
@@ -56,8 +62,8 @@ bool MpiExchange::start(const Signature& signature, const void* in, std::int64_t
   stride_ = kHeader + (bytes + kAlignment - 1) / kAlignment * kAlignment;
   round_ = 0;
   const WireSignature wire = to_wire(signature, rank_);
-  std::memcpy(blocks_.data(), &wire, sizeof wire);
-  if (bytes > 0) std::memcpy(blocks_.data() + kHeader, in, static_cast<std::size_t>(bytes));
+  std::memcpy(blocks_.get(), &wire, sizeof wire);
+  if (bytes > 0) std::memcpy(blocks_.get() + kHeader, in, static_cast<std::size_t>(bytes));
   if (size_ > 1) start_round();
   return true;
 }
@@ -65,13 +71,13 @@ bool MpiExchange::start(const Signature& signature, const void* in, std::int64_t
 void MpiExchange::start_round() {
   const int held = distance();
   const int tag = tags_.exchange(sequence_, round_);
-  std::byte* into = blocks_.data() + held * stride_;
-  const auto room = static_cast<int>(blocks_.data() + blocks_.size() - into);
+  std::byte* into = blocks_.get() + held * stride_;
+  const auto room = static_cast<int>(blocks_.get() + num_bytes_ - into);
   awaited_ = (rank_ + held) % size_;
   check_mpi(MPI_Irecv(into, room, MPI_BYTE, awaited_, tag, comm_, &receive_), "MPI_Irecv");
   const auto bytes = static_cast<int>(std::min(held, size_ - held) * stride_);
   MPI_Request send = MPI_REQUEST_NULL;
-  check_mpi(MPI_Isend(blocks_.data(), bytes, MPI_BYTE, (rank_ - held + size_) % size_, tag, comm_, &send), "MPI_Isend");
+  check_mpi(MPI_Isend(blocks_.get(), bytes, MPI_BYTE, (rank_ - held + size_) % size_, tag, comm_, &send), "MPI_Isend");
   sends_.push_back(send);
 }
 
@@ -89,7 +95,7 @@ bool MpiExchange::finish_round(const Signature& signature) {
   // The sender's own block comes first; when it agrees, the others are as long as ours.
   for (int i = held; i < std::min(2 * held, size_); ++i) {
     WireSignature theirs;
-    std::memcpy(&theirs, blocks_.data() + i * stride_, sizeof theirs);
+    std::memcpy(&theirs, blocks_.get() + i * stride_, sizeof theirs);
     if (!(from_wire(theirs) == signature)) {
       throw TransportError(describe_mismatch(signature, rank_, from_wire(theirs), theirs.rank));
     }
@@ -106,7 +112,7 @@ bool MpiExchange::advance(const Signature& signature, const void* in, std::int64
     if (distance() < size_) start_round();
   }
   for (int i = 0; i < size_; ++i) {
-    operands[static_cast<std::size_t>((rank_ + i) % size_)] = blocks_.data() + i * stride_ + kHeader;
+    operands[static_cast<std::size_t>((rank_ + i) % size_)] = blocks_.get() + i * stride_ + kHeader;
   }
   return true;
 }

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,7 +48,8 @@ class MpiExchange {
   int size_;
   MpiTags tags_;
   std::int64_t max_bytes_ = 0;
-  std::vector<std::byte> blocks_;
+  std::int64_t num_bytes_ = 0;
+  std::unique_ptr<std::byte[]> blocks_;
   std::vector<MPI_Request> sends_;
   MPI_Request receive_ = MPI_REQUEST_NULL;
   std::uint64_t sequence_ = 0;  ///< of the operation that is under way or was the last

@@ -48,6 +48,7 @@ class MpiTags {
   }
   [[nodiscard]] int signature() const { return reserved_; }
   [[nodiscard]] int abort() const { return reserved_ + 1; }
+  [[nodiscard]] int gone() const { return reserved_ + 2; }
   /// The latency path. A rank is never 128 operations ahead of another.
   [[nodiscard]] int exchange(std::uint64_t sequence, int round) const {
     return reserved_ + 16 + static_cast<int>(sequence % 128) * kMaxRounds + round;

@@ -1,7 +1,9 @@
 // Makes communicators on top of MPI: who is where, which transports that takes, and which network it is.
 #include <fmt/format.h>
 
+#include <array>
 #include <exception>
+#include <functional>
 #include <random>
 
 #include "gar/mpi.hpp"
@@ -33,6 +35,26 @@ void agree(MPI_Comm comm, const char* what, const Body& body) {
   if (error) std::rethrow_exception(error);
   if (failed != kNobody) {
     throw TransportError(fmt::format("mpi_communicator: rank {} could not {}; its own error says why", failed, what));
+  }
+}
+
+/// What decides which collective calls the set-up makes, and which plans run: it must be the same everywhere. (An
+/// mpirun that does not hand the environment on to other hosts is a reason why it is not.)
+void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, int num_fakes) {
+  constexpr std::array<const char*, 6> kNames{"path",         "number of GAR_FAKE_HOSTS", "topology (GAR_TOPOLOGY)",
+                                              "reproducible", "algorithm (GAR_ALGO)",     "plan"};
+  const std::array<std::uint64_t, kNames.size()> ours{
+      static_cast<std::uint64_t>(path), static_cast<std::uint64_t>(num_fakes),       options.topology ? 1U : 0U,
+      options.reproducible ? 1U : 0U,   std::hash<std::string>()(options.algorithm), options.plan ? 1U : 0U};
+  const auto all = all_gather_politely(comm, ours);
+  for (std::size_t peer = 0; peer < all.size(); ++peer) {
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      if (all[peer][i] == all[0][i]) continue;
+      throw InvalidArgument(
+          fmt::format("mpi_communicator: rank {} has another {} than rank 0; accepted are the same options and the "
+                      "same GAR_ variables on all ranks",
+                      peer, kNames[i]));
+    }
   }
 }
 
@@ -99,6 +121,7 @@ Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options,
     complete = with_environment(options, size);
     num_fakes = fake_hosts_from_environment();
   });
+  compare_options(own.get(), complete, path, num_fakes);
   const Hosts hosts = find_hosts(own.get(), num_fakes);
   if (path == MpiPath::kShared && hosts.num_hosts > 1) {
     throw InvalidArgument(

@@ -25,6 +25,8 @@ constexpr std::int64_t kAlignment = 64;
 constexpr int kLooks = 8;  // before giving the core away: some MPIs do that in every look themselves
 constexpr std::int64_t kYieldNs = 1'000'000;
 constexpr std::int64_t kLookNs = 2'000'000;
+constexpr std::int64_t kFarewellNs = 1'000'000'000;
+constexpr std::int64_t kCancelNs = 100'000'000;
 constexpr std::int64_t kFirstSleepNs = 5'000;
 constexpr std::int64_t kLongestSleepNs = 100'000;
 
@@ -110,12 +112,15 @@ MpiTransport::~MpiTransport() {
     return;
   }
   cancel_receives();
+  const bool is_clean = active_.empty();
   abandon();
   exchange_.reset();
+  control_->finish();
+  // Messages that nobody has received would turn up in the next communicator that gets the same number.
+  const bool may_free = is_clean && control_->is_clean() && (failure_.empty() || control_->has_everybody_given_up());
   control_.reset();
   requests_.reset();
-  // Messages that nobody has received would turn up in the next communicator that gets the same number.
-  if (failure_.empty()) MPI_Comm_free(&comm_);
+  if (may_free) MPI_Comm_free(&comm_);
 }
 
 TransportLimits MpiTransport::limits() const {
@@ -462,9 +467,9 @@ std::string MpiTransport::awaited() const {
 }
 
 // A rank that fails leaves its caller free to release the memory that messages were to come out of or go to. It first
-// takes back its receives, or completes those that have begun; says that it gives up; and then waits, a second at most,
-// until each of its sends has left or its receiver has given up as well, so that nobody will come for the data any
-// more.
+// takes back its receives, or completes those that have begun, and says that it gives up. Then all ranks that give up
+// take in whatever is still sent to them and throw it away, so that the sends complete and nothing is left inside MPI.
+// That ends after a second, for ranks that hang do not take part; they are told that the memory is gone.
 void MpiTransport::fail(std::string_view reason) noexcept {
   try {
     if (failure_.empty()) failure_ = std::string(reason);
@@ -472,8 +477,16 @@ void MpiTransport::fail(std::string_view reason) noexcept {
   }
   cancel_receives();
   control_->give_up(reason);
-  drain(1'000'000'000,
-        [&](const Owner& owner) { return owner.message.is_send && !control_->has_given_up(owner.message.peer); });
+  const std::int64_t limit = now_ns() + kFarewellNs;
+  while (now_ns() < limit) {
+    complete_some();
+    const bool is_empty = !control_->discard();
+    if (is_empty && active_.empty() && control_->has_everybody_given_up()) break;
+    if (is_empty) sched_yield();
+  }
+  std::set<int> hanging;
+  for (const Owner& owner : owners_) hanging.insert(owner.message.peer);
+  for (const int peer : hanging) control_->say_gone(peer);
   abandon();
 }
 
@@ -482,25 +495,19 @@ void MpiTransport::cancel_receives() noexcept {
     if (!owners_[i].message.is_send) MPI_Cancel(&active_[i]);
   }
   exchange_->cancel();
-  drain(100'000'000, [](const Owner& owner) { return !owner.message.is_send; });
+  const std::int64_t limit = now_ns() + kCancelNs;
+  const auto is_receive = [](const Owner& owner) { return !owner.message.is_send; };
+  while (std::any_of(owners_.begin(), owners_.end(), is_receive) && now_ns() < limit) {
+    complete_some();
+    sched_yield();
+  }
 }
 
-/// Completes messages until none is left that has to be waited for.
-template <class Predicate>
-void MpiTransport::drain(std::int64_t limit_ns, const Predicate& is_awaited) noexcept {
-  const std::int64_t begin = now_ns();
-  while (true) {
-    bool has_awaited = false;
-    for (std::size_t i = active_.size(); i-- > 0;) {
-      int is_done = 0;
-      if (MPI_Test(&active_[i], &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS || is_done != 0) {
-        complete(i, false);
-      } else {
-        has_awaited = has_awaited || is_awaited(owners_[i]);
-      }
-    }
-    if (!has_awaited || now_ns() - begin > limit_ns) return;
-    sched_yield();
+/// poll() for requests that may end in any way.
+void MpiTransport::complete_some() noexcept {
+  for (std::size_t i = active_.size(); i-- > 0;) {
+    int is_done = 0;
+    if (MPI_Test(&active_[i], &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS || is_done != 0) complete(i, false);
   }
 }
 

@@ -148,8 +148,7 @@ class MpiTransport final : public Transport {
   void check_time(std::int64_t silent_ns) const;
   [[nodiscard]] std::string awaited() const;
   void cancel_receives() noexcept;
-  template <class Predicate>
-  void drain(std::int64_t limit_ns, const Predicate& is_awaited) noexcept;
+  void complete_some() noexcept;
   void abandon() noexcept;
 
   MPI_Comm comm_ = MPI_COMM_NULL;

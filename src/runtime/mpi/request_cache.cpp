@@ -7,7 +7,7 @@
 namespace gar {
 
 std::size_t RequestCache::Hash::operator()(const MpiMessage& message) const {
-  std::uint64_t hash = std::bit_cast<std::uintptr_t>(message.memory);
+  auto hash = std::bit_cast<std::uintptr_t>(message.memory);
   for (const int value : {message.peer, message.tag, message.bytes, message.is_send ? 1 : 0}) {
     hash = (hash ^ static_cast<std::uint32_t>(value)) * 0x9e3779b97f4a7c15U;
     hash ^= hash >> 29U;
