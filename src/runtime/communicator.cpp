@@ -14,11 +14,24 @@
 
 namespace gar {
 
+namespace {
+
+/// In a forked child nothing of an engine can be ended properly; the memory goes with the process.
+void leak(std::shared_ptr<Engine> engine) { static_cast<void>(new std::shared_ptr<Engine>(std::move(engine))); }
+
+}  // namespace
+
 struct Communicator::Impl {
   explicit Impl(std::shared_ptr<Engine> e) : engine(std::move(e)) {}
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
-  ~Impl() { engine->close(); }
+  ~Impl() {
+    if (engine->is_own_process()) {
+      engine->close();
+    } else {
+      leak(std::move(engine));
+    }
+  }
 
   std::shared_ptr<Engine> engine;  ///< requests keep it, too
 };
@@ -37,6 +50,10 @@ Request& Request::operator=(Request&& other) noexcept {
 }
 
 Request::~Request() {
+  if (impl_ != nullptr && !impl_->engine->is_own_process()) {
+    leak(std::move(impl_->engine));
+    return;
+  }
   try {
     wait();
   } catch (...) {  // NOLINT(bugprone-empty-catch): who wants to know calls wait

@@ -118,7 +118,6 @@ Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& 
 }
 
 void Engine::drain() {
-  if (!is_own_process()) return;
   if (transport_->allows_threads()) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return queue_.empty(); });
@@ -131,11 +130,6 @@ void Engine::drain() {
 }
 
 Engine::~Engine() {
-  if (!is_own_process()) {
-    // A forked child has no worker, only what looks like one.
-    if (worker_.joinable()) worker_.detach();
-    return;
-  }
   drain();
   if (transport_->allows_threads()) {
     {

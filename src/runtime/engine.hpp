@@ -58,6 +58,9 @@ class Engine {
 
   [[nodiscard]] int rank() const { return transport_->rank(); }
   [[nodiscard]] int size() const { return transport_->size(); }
+  /// False in a child that was forked after the communicator was made: what is under way belongs to the parent, and the
+  /// worker's locks will never be free.
+  [[nodiscard]] bool is_own_process() const { return getpid() == process_; }
   /// Throws InvalidArgument.
   void check(const Call& call) const;
   void check_overlap(const Call& call) const;
@@ -88,8 +91,6 @@ class Engine {
  private:
   class Running;
 
-  /// False in a child that was forked after the communicator was made.
-  [[nodiscard]] bool is_own_process() const { return getpid() == process_; }
   void drain();
   void run_path(const Call& call, const Path& path);
   void run_reproducible(const Call& call);

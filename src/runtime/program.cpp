@@ -21,7 +21,8 @@ namespace gar {
 namespace {
 
 constexpr std::int64_t kGrain = 64;           // elements
-constexpr std::int64_t kStagingGrain = 64;    // elements between two staged intervals
+constexpr std::int64_t kLongPiece = 1024;     // elements: staged intervals from here on begin at multiples of kGrain,
+constexpr std::int64_t kShortGrain = 4;       // shorter ones, of which there may be many, at multiples of this
 constexpr std::int64_t kGrainsPerPiece = 16;  // round boundaries only where a rank's share is larger than this
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
@@ -93,7 +94,7 @@ std::vector<ChunkStep> raw_steps(const PlanIndex& index, std::int64_t rank, cons
       const std::int64_t end = map(m.end);
       if (begin == end) continue;
       const auto [place, is_new] = staged.try_emplace({begin, end}, staging - chunk_step.staging_begin);
-      if (is_new) staging += round_up(end - begin, kStagingGrain);
+      if (is_new) staging += round_up(end - begin, end - begin < kLongPiece ? kShortGrain : kGrain);
       ChunkSend send;
       send.peer = m.peer;
       send.begin = begin;

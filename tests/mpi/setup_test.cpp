@@ -77,8 +77,10 @@ void check_trees(MpiTest& test) {
   expect_shape(make_hosts({0, 1, 2}), "(3*(r))");
   expect_shape(make_hosts({0, 0, 0, 0}, {0, 0, 1, 1}), "(2*(2*r))");
   expect_shape(make_hosts({0, 0, 0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 0, 0, 1, 1}), "(2*(2*(2*r)))");
-  // Ranks dealt out in turn: only neighbours can share a switch.
-  expect_shape(make_hosts({0, 1, 0, 1}), "(4*(r))");
+  // Ranks dealt out in turn: those of a host or a NUMA node are no subtree.
+  expect_shape(make_hosts({0, 1, 0, 1}), "(4*r)");
+  expect_shape(make_hosts({0, 0, 0, 0}, {0, 1, 0, 1}), "(4*r)");
+  expect_shape(make_hosts({0, 0, 0, 0, 1, 1}, {0, 1, 0, 1, 0, 0}), "((4*r) (2*r))");
 
   const Topology two = network_topology(make_hosts({0, 0, 1, 1}), costs);
   test.expect(two.path_latency(0, 1) == 1e-6, "latency inside a host");

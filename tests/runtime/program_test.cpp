@@ -244,7 +244,7 @@ TEST(Schedule, ChunksCoverTheVectorAndFitTheStaging) {
 
 TEST(Schedule, SaysWhenThePlanNeedsMoreStaging) {
   TransportLimits limits;
-  limits.staging_bytes = 256;
+  limits.staging_bytes = 16;
   try {
     make_schedule(std::make_shared<IndexedPlan>(ring(64)), 0, 64, 8, limits);
     FAIL() << "accepted";

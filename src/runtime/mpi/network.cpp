@@ -163,6 +163,17 @@ bool is_uniform(const std::vector<int>& values, std::size_t begin, std::size_t e
                      [&](int value) { return value == values[begin]; });
 }
 
+/// Does every value stand in one run? Otherwise the ranks that belong together are no subtree: ranks number the leaves
+/// of a tree from left to right.
+bool is_contiguous(const std::vector<int>& values, std::size_t begin, std::size_t end) {
+  std::size_t num_runs = 0;
+  std::vector<int> distinct(values.begin() + static_cast<std::ptrdiff_t>(begin),
+                            values.begin() + static_cast<std::ptrdiff_t>(end));
+  for_runs(values, begin, end, [&](std::size_t, std::size_t) { ++num_runs; });
+  std::sort(distinct.begin(), distinct.end());
+  return num_runs == static_cast<std::size_t>(std::unique(distinct.begin(), distinct.end()) - distinct.begin());
+}
+
 Node inner_node(const char* name, double alpha, double beta) {
   Node node;
   node.name = name;
@@ -192,7 +203,7 @@ Topology network_topology(const Hosts& hosts, const NetworkCosts& costs) {
   const double root_alpha = std::max(costs.host.latency - costs.rank.latency - 2 * host_alpha, 0.0);
 
   const auto host_node = [&](std::size_t begin, std::size_t end) {
-    if (is_uniform(numa, begin, end)) {
+    if (is_uniform(numa, begin, end) || !is_contiguous(numa, begin, end)) {
       Node host = inner_node("host", 0, costs.host.beta);
       for (std::size_t r = begin; r < end; ++r) Builder::append(host, leaf);
       return builder.add(std::move(host));
@@ -206,6 +217,14 @@ Topology network_topology(const Hosts& hosts, const NetworkCosts& costs) {
     return builder.add(std::move(host));
   };
   if (is_uniform(hosts.host_of, 0, size)) return builder.finish(host_node(0, size));
+  if (!is_contiguous(hosts.host_of, 0, size)) {
+    // Ranks dealt out to hosts one by one: every rank as a child of the network, with its share of the host's link.
+    Node flat = inner_node("network", root_alpha, 0);
+    Node rank = server;
+    rank.uplink.beta = std::max(costs.rank.beta, costs.host.beta * static_cast<double>(size) / hosts.num_hosts);
+    flat.children = {{builder.add(rank), static_cast<std::int64_t>(size)}};
+    return builder.finish(builder.add(std::move(flat)));
+  }
   Node root = inner_node("network", root_alpha, 0);
   for_runs(hosts.host_of, 0, size,
            [&](std::size_t begin, std::size_t end) { Builder::append(root, host_node(begin, end)); });

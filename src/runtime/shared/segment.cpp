@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kMinStaging = 1 << 10;
+constexpr std::int64_t kStagingPerPeer = 128;  // room for at least a few elements to each
 constexpr std::int64_t kMaxStaging = 512 << 10;
 constexpr std::int64_t kExchangeBytes = 32 << 10;
 
@@ -47,7 +48,8 @@ SegmentShape suitable_shape(int num_ranks, std::int64_t staging_bytes) {
   // All staging areas together shall stay in the last-level cache, with room for what passes through.
   const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
   const std::int64_t budget = cache > 0 ? cache / 2 : 8 << 20;
-  shape.staging_bytes = std::clamp<std::int64_t>(budget / num_ranks / shape.num_slots, 16 << 10, kMaxStaging) / 64 * 64;
+  const std::int64_t least = std::max<std::int64_t>(16 << 10, num_ranks * kStagingPerPeer);
+  shape.staging_bytes = std::max(least, std::min(budget / num_ranks / shape.num_slots, kMaxStaging)) / 64 * 64;
   return shape;
 }
 
