@@ -6,6 +6,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -183,6 +185,19 @@ int run_in_job(const BenchConfig& config, const Context& context, const MpiJob& 
   return run_mpi(config, context);
 }
 
+/// Better an error now than one after the measurement.
+void check_json_file(const std::string& path) {
+  if (path.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const std::string where = folder.empty() ? "." : folder.string();
+  const bool is_new = !std::filesystem::exists(path);
+  if (access(is_new ? where.c_str() : path.c_str(), W_OK) != 0) {
+    throw std::runtime_error(
+        fmt::format("-J {}: cannot be written: {}; accepted is a file in a folder that exists and can be written", path,
+                    std::strerror(errno)));
+  }
+}
+
 /// Better an error now than processes that the kernel kills later.
 void check_memory(const BenchConfig& config, int num_ranks) {
   const std::int64_t largest = *std::max_element(config.sizes.begin(), config.sizes.end());
@@ -199,6 +214,7 @@ void check_memory(const BenchConfig& config, int num_ranks) {
 }
 
 int run_here(const BenchConfig& config, const Context& context) {
+  check_json_file(config.json_file);
   const int size = config.local.value_or(std::max(num_cores(), 2));
   check_ranks(config, size);
   check_memory(config, size);
@@ -209,6 +225,8 @@ int run_here(const BenchConfig& config, const Context& context) {
 }
 
 int run(const BenchArgs& args, const Context& context) {
+  // A reader that has gone away is an error of the output, not the death of a rank.
+  std::signal(SIGPIPE, SIG_IGN);
   const std::optional<MpiJob> job = mpi_job([](const char* name) { return std::getenv(name); });
   if (!job) return run_here(parse_bench(args), context);
   // All ranks of the job read the same command line; one complaint about it is enough.

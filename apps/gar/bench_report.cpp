@@ -111,7 +111,8 @@ std::optional<BenchRatio> ratio_of(const std::vector<BenchResult>& results, cons
   for (const BenchResult& a : results) {
     for (const BenchResult& b : results) {
       const bool is_pair = a.entry == fast && b.entry == slow && a.size == b.size && key_of(a) == key_of(b);
-      if (is_pair && a.seconds.median > 0 && b.seconds.median > 0) {
+      // Nothing to do takes no time worth comparing.
+      if (is_pair && a.size.bytes > 0 && a.seconds.median > 0 && b.seconds.median > 0) {
         add_to(out, b.seconds.median / a.seconds.median, a.size.bytes, values);
       }
     }

@@ -96,7 +96,7 @@ std::string random_name() {
     board.leave(rank.rank, failure.message);
     code = failure.code;
   }
-  if (std::fflush(stdout) != 0 && code == kExitOk) {
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && code == kExitOk) {
     board.leave(rank.rank, "cannot write to standard output");
     code = kExitRunTime;
   }

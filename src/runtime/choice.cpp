@@ -34,10 +34,12 @@ std::string environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-double number_from(const char* name, const std::string& text, double smallest, const char* accepted) {
+double number_from(const char* name, const std::string& text, double smallest, const char* accepted,
+                   double largest = 1e9) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value < smallest) {
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value < smallest ||
+      value > largest) {
     throw InvalidArgument(fmt::format("{}={} in the environment: accepted is {}", name, text, accepted));
   }
   return value;
@@ -71,9 +73,10 @@ void check_numbers(const CommunicatorOptions& options) {
   if (!(options.timeout_s > 0) || !std::isfinite(options.timeout_s)) {
     throw InvalidArgument(fmt::format("timeout_s = {}: accepted is a number of seconds above 0", options.timeout_s));
   }
-  if (options.staging_bytes < 0 || options.staging_bytes > (std::int64_t{1} << 40)) {
-    throw InvalidArgument(fmt::format("staging_bytes = {}: accepted is 0 (chosen) or a number of bytes for each rank",
-                                      options.staging_bytes));
+  if (options.staging_bytes < 0 || options.staging_bytes > 1'000'000'000'000) {
+    throw InvalidArgument(
+        fmt::format("staging_bytes = {}: accepted is 0 (chosen) or a number of bytes for each rank, up to 1e12",
+                    options.staging_bytes));
   }
   if (options.latency_bytes < -1) {
     throw InvalidArgument(
@@ -114,11 +117,11 @@ CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks)
     blaming("GAR_ALGO", [&] { check_algorithm(options.algorithm, num_ranks); });
   }
   if (const std::string text = environment("GAR_TIMEOUT"); !text.empty()) {
-    options.timeout_s = number_from("GAR_TIMEOUT", text, 1e-3, "a number of seconds, at least 0.001");
+    options.timeout_s = number_from("GAR_TIMEOUT", text, 1e-3, "a number of seconds, 0.001 to 1e9");
   }
   if (const std::string text = environment("GAR_STAGING"); !text.empty() && options.staging_bytes == 0) {
     options.staging_bytes = static_cast<std::int64_t>(
-        number_from("GAR_STAGING", text, 1024, "a number of bytes for each rank, at least 1024"));
+        number_from("GAR_STAGING", text, 1024, "a number of bytes for each rank, 1024 to 1e12", 1e12));
   }
   if (const std::string text = environment("GAR_TOPOLOGY"); !text.empty() && !options.topology) {
     blaming("GAR_TOPOLOGY", [&] {

@@ -62,13 +62,7 @@ void reduce_exchanged(const Call& call, int rank, std::span<const std::byte*> op
 class Engine::Running {
  public:
   Running(Engine& engine, const Call& call, const Path& path) : engine_(engine), call_(call), schedule_(path.schedule) {
-    Signature signature;
-    signature.sequence = engine.sequence_++;
-    signature.collective = call.collective;
-    signature.count = call.count;
-    signature.type = call.type;
-    signature.op = call.collective == Collective::kAllGather ? ReduceOp::kSum : call.op;
-    signature.plan = schedule_ == nullptr ? 0 : schedule_->fingerprint;
+    const Signature signature = engine.next_signature(call, schedule_.get());
     Transport& transport = *engine.transport_;
     transport.begin(signature);
     if (schedule_ == nullptr) {
@@ -78,7 +72,7 @@ class Engine::Running {
     const Buffers buffers{static_cast<const std::byte*>(call.in), static_cast<std::byte*>(call.out), call.type,
                           call.op};
     execution_.emplace(transport, *schedule_, buffers, engine.serial_, engine.scratch_);
-    engine.serial_ += static_cast<std::uint32_t>(schedule_->num_chunks);
+    engine.serial_ += static_cast<std::uint64_t>(schedule_->num_chunks);
   }
 
   bool advance() {
@@ -183,8 +177,8 @@ void Engine::log_once(const Call& call, const PlanReport& report) {
 Path Engine::path_of(const Call& call) {
   std::unique_lock lock(choice_mutex_);
   const std::int64_t element_size = size_of(call.type);
-  const bool is_reproducible =
-      options_.reproducible && call.collective != Collective::kAllGather && changes_bits(call.type, call.op);
+  const bool is_reproducible = options_.reproducible && call.count > 0 && call.collective != Collective::kAllGather &&
+                               changes_bits(call.type, call.op);
   const Key key{call.collective, call.count, element_size};
   auto known = paths_.find(key);
   bool is_new = false;
@@ -212,12 +206,14 @@ Path Engine::path_of(const Call& call) {
   known->second.last_use = ++num_path_uses_;
   Path out = known->second;
   lock.unlock();
-  if (is_new) log_once(call, out.report);
-  out.is_reproducible = is_reproducible;
   if (is_reproducible) {
-    out.report.reason = "reproducible: " + out.report.reason;
+    out.report.algorithm = "reproducible";
+    out.report.num_chunks = 1;
     out.report.predicted_seconds = -1;
+    out.report.reason = "made of plain operations on integers and exponents";
   }
+  if (is_new || is_reproducible) log_once(call, out.report);
+  out.is_reproducible = is_reproducible;
   return out;
 }
 
@@ -230,7 +226,10 @@ void Engine::run_path(const Call& call, const Path& path) {
     if (call.count > 0 && call.in != call.out) copy(call.out, call.in, call.count * size_of(call.type));
     return;
   }
-  if (call.count == 0 && transport_->max_latency_bytes() == 0) return;
+  if (call.count == 0 && transport_->max_latency_bytes() == 0) {
+    run_nothing(call);
+    return;
+  }
   try {
     Running running(*this, call, path);
     while (!running.advance()) {

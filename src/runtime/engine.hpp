@@ -47,8 +47,6 @@ struct Path {
   std::uint64_t last_use = 0;
 };
 
-struct PlainCollectives;
-
 class Engine {
  public:
   Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options, const Topology& default_topology);
@@ -94,7 +92,9 @@ class Engine {
   void drain();
   void run_path(const Call& call, const Path& path);
   void run_reproducible(const Call& call);
-  void agree_on(const Call& call, const PlainCollectives& plain);
+  /// No elements, on a transport without a latency path: still the same call on all ranks.
+  void run_nothing(const Call& call);
+  Signature next_signature(const Call& call, const Schedule* schedule);
   void work();
   void complete(Task& task, std::exception_ptr error);
   /// Without a thread: a little progress on the first operation of the queue.
@@ -117,7 +117,8 @@ class Engine {
   std::function<void(std::string_view)> log_;
 
   std::uint64_t sequence_;
-  std::uint32_t serial_ = 1;
+  std::uint64_t serial_ = 1;
+  std::optional<Call> outer_;  ///< the operation that the one under way is a part of
   std::vector<std::byte> scratch_;
 
   std::mutex mutex_;

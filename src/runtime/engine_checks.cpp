@@ -27,6 +27,24 @@ std::string describe_mismatch(const Signature& ours, int our_rank, const Signatu
                      mine, their_rank, other, why);
 }
 
+Signature Engine::next_signature(const Call& call, const Schedule* schedule) {
+  const Call& shown = outer_ ? *outer_ : call;
+  Signature signature;
+  signature.sequence = sequence_++;
+  signature.collective = shown.collective;
+  signature.count = shown.count;
+  signature.type = shown.type;
+  signature.op = shown.collective == Collective::kAllGather ? ReduceOp::kSum : shown.op;
+  signature.plan = schedule == nullptr ? 0 : schedule->fingerprint;
+  if (outer_) {
+    for (const std::int64_t value : {std::int64_t{1}, static_cast<std::int64_t>(call.collective), call.count,
+                                     static_cast<std::int64_t>(call.type), static_cast<std::int64_t>(call.op)}) {
+      signature.plan = (signature.plan ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U + 1;
+    }
+  }
+  return signature;
+}
+
 void Engine::check_overlap(const Call& call) const {
   const std::int64_t block = call.count * size_of(call.type);
   const auto in = reinterpret_cast<std::intptr_t>(call.in);

@@ -1,37 +1,35 @@
-// Reproducible operations: several plain ones, after all ranks have agreed on what is asked for.
-#include <array>
-
+// Operations that are made of others. To the other ranks all of these bear the name of what the user called, so that
+// different calls are noticed.
 #include "runtime/engine.hpp"
 #include "runtime/reproducible.hpp"
 
 namespace gar {
 
-/// The calls that a reproducible operation is made of say nothing of what the user asked for.
-void Engine::agree_on(const Call& call, const PlainCollectives& plain) {
-  if (size() == 1) return;
-  using Words = std::array<std::int64_t, 4>;
-  const Words ours{static_cast<std::int64_t>(call.collective), call.count, static_cast<std::int64_t>(call.type),
-                   static_cast<std::int64_t>(call.op)};
-  std::vector<Words> all(static_cast<std::size_t>(size()));
-  plain.all_gather(ours.data(), all.data(), static_cast<std::int64_t>(ours.size()), DataType::kInt64);
-  const auto signature = [](const Words& words) {
-    return Signature{0,
-                     static_cast<Collective>(words[0]),
-                     words[1],
-                     static_cast<DataType>(words[2]),
-                     static_cast<ReduceOp>(words[3]),
-                     0};
-  };
-  for (int peer = 0; peer < size(); ++peer) {
-    const Words& theirs = all[static_cast<std::size_t>(peer)];
-    if (theirs == ours) continue;
-    const std::string text = describe_mismatch(signature(ours), rank(), signature(theirs), peer);
-    transport_->fail(text);
-    throw TransportError(text);
-  }
+namespace {
+
+/// The call that those inside belong to, for as long as it runs.
+class Outer {
+ public:
+  Outer(std::optional<Call>& place, const Call& call) : place_(place) { place_ = call; }
+  ~Outer() { place_.reset(); }
+  Outer(const Outer&) = delete;
+  Outer& operator=(const Outer&) = delete;
+
+ private:
+  std::optional<Call>& place_;
+};
+
+}  // namespace
+
+void Engine::run_nothing(const Call& call) {
+  const Outer outer(outer_, call);
+  std::int8_t token = 0;
+  const Call part{Collective::kAllReduce, &token, &token, 1, DataType::kInt8, ReduceOp::kSum};
+  run_path(part, path_of(part));
 }
 
 void Engine::run_reproducible(const Call& call) {
+  const Outer outer(outer_, call);
   PlainCollectives plain;
   plain.size = size();
   const auto run_plain = [this](Collective collective, const void* in, void* out, std::int64_t count, DataType type,
@@ -50,7 +48,6 @@ void Engine::run_reproducible(const Call& call) {
   plain.all_gather = [&](const void* in, void* out, std::int64_t count, DataType type) {
     run_plain(Collective::kAllGather, in, out, count, type, ReduceOp::kSum);
   };
-  agree_on(call, plain);
   if (call.collective == Collective::kAllReduce) {
     reproducible_all_reduce(plain, call.in, call.out, call.count, call.type, call.op);
   } else {

@@ -11,7 +11,7 @@ constexpr std::int64_t kStreamingBytes = 4 << 20;
 
 }  // namespace
 
-Execution::Execution(Transport& transport, const Schedule& schedule, const Buffers& buffers, std::uint32_t serial,
+Execution::Execution(Transport& transport, const Schedule& schedule, const Buffers& buffers, std::uint64_t serial,
                      std::vector<std::byte>& scratch)
     : transport_(transport),
       schedule_(schedule),
@@ -55,8 +55,9 @@ bool Execution::open_chunks() {
     Chunk chunk;
     Flight& flight = chunk.flight;
     flight.program = &schedule_.program(next_chunk_);
-    flight.serial = serial_ + static_cast<std::uint32_t>(next_chunk_);
-    flight.slot = static_cast<int>(flight.serial % static_cast<std::uint32_t>(limits_.num_slots));
+    const std::uint64_t serial = serial_ + static_cast<std::uint64_t>(next_chunk_);
+    flight.serial = static_cast<std::uint32_t>(serial);
+    flight.slot = static_cast<int>(serial % static_cast<std::uint64_t>(limits_.num_slots));
     flight.chunk = next_chunk_;
     flight.element_size = schedule_.element_size;
     const std::int64_t stride = schedule_.block_count * schedule_.element_size;

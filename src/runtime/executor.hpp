@@ -28,7 +28,7 @@ class Execution {
  public:
   /// `serial` is the communicator's number of the first chunk; chunks take consecutive ones. `scratch` is kept by the
   /// caller and reused.
-  Execution(Transport& transport, const Schedule& schedule, const Buffers& buffers, std::uint32_t serial,
+  Execution(Transport& transport, const Schedule& schedule, const Buffers& buffers, std::uint64_t serial,
             std::vector<std::byte>& scratch);
   /// Does what can be done now. True when the operation is complete.
   bool advance();
@@ -52,7 +52,7 @@ class Execution {
   Transport& transport_;
   const Schedule& schedule_;
   Buffers buffers_;
-  std::uint32_t serial_;
+  std::uint64_t serial_;
   TransportLimits limits_;
   std::vector<std::byte>& scratch_;
   Stores stores_ = Stores::kCached;

@@ -207,6 +207,9 @@ class Compiler {
   }
 
   static void mark_direct(ChunkStep& step) {
+    // What the step itself sends must be read before anything arrives in its place.
+    IntervalSet sent_now;
+    for (const ChunkSend& send : step.sends) sent_now.add(send.begin, send.end);
     std::vector<int> uses(step.recvs.size(), 0);
     for (const Reduction& r : step.reductions) {
       const bool is_plain = !r.has_own && r.operands.size() == 1;
@@ -214,7 +217,8 @@ class Compiler {
         const auto i = static_cast<std::size_t>(operand.recv);
         ChunkRecv& recv = step.recvs[i];
         ++uses[i];
-        recv.is_direct = uses[i] == 1 && is_plain && r.out.count == recv.end - recv.begin;
+        recv.is_direct =
+            uses[i] == 1 && is_plain && r.out.count == recv.end - recv.begin && !sent_now.meets(recv.begin, recv.end);
         recv.target = r.out;
       }
     }

@@ -111,10 +111,10 @@ TEST(Reproducible, MismatchesAreFoundAlthoughTheModeIsMadeOfOtherCalls) {
     ReduceOp op;
   };
   const Case ours{1000, DataType::kFloat32, ReduceOp::kSum};
-  const std::vector<Case> others{{1000, DataType::kBfloat16, ReduceOp::kSum},
-                                 {1000, DataType::kFloat32, ReduceOp::kProd},
-                                 {1001, DataType::kFloat32, ReduceOp::kSum},
-                                 {2000, DataType::kFloat32, ReduceOp::kSum}};
+  const std::vector<Case> others{
+      {1000, DataType::kBfloat16, ReduceOp::kSum}, {1000, DataType::kFloat32, ReduceOp::kProd},
+      {1001, DataType::kFloat32, ReduceOp::kSum},  {0, DataType::kFloat32, ReduceOp::kSum},
+      {1000, DataType::kInt32, ReduceOp::kSum},    {2000, DataType::kFloat32, ReduceOp::kSum}};
   for (std::size_t i = 0; i < others.size(); ++i) {
     const std::string name = unique_name("repro") + std::to_string(i);
     const std::vector<std::string> failures = run_processes(2, [&](int rank) {

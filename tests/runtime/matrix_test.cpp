@@ -63,7 +63,7 @@ TEST_P(Matrix, IsRight) {
   const Via via = std::get<0>(GetParam());
   const int num_ranks = std::get<1>(GetParam());
   const auto seed = static_cast<std::uint64_t>(num_ranks) * 2 + (via == Via::kThreads ? 0 : 1);
-  const std::vector<Configuration> all = test::configurations(num_ranks, seed, test::scaled<std::size_t>(1, 1, 100));
+  const std::vector<Configuration> all = test::configurations(num_ranks, seed, test::scaled<std::size_t>(1, 1, 3));
   const auto body = [&](test::Member& member) { run_configurations(member, all, via); };
   EXPECT_EQ(test::failures(test::run_ranks(via, num_ranks, body, 7200)), "");
 }

@@ -304,7 +304,9 @@ class Sweep {
   template <bool kStreaming>
   HWY_NOINLINE void fold_groups(std::int64_t begin, std::int64_t end) const {
     constexpr auto kBlock = kAccumulatorBytes / static_cast<std::int64_t>(sizeof(Lane));
-    alignas(HWY_MAX_BYTES) Lane accumulators[kBlock];
+    // Not on the stack, which may be small in somebody's thread pool.
+    const auto memory = hwy::AllocateAligned<Lane>(static_cast<std::size_t>(kBlock));
+    Lane* const accumulators = memory.get();
     const std::int64_t num_groups = (pass_.num_operands + kGroup - 1) / kGroup;
     for (; begin < end; begin += kBlock) {
       Part part{begin, begin + kBlock < end ? begin + kBlock : end, 0, 0, nullptr, accumulators};

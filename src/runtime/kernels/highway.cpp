@@ -24,6 +24,7 @@ std::vector<KernelSet> simd_kernels() { return {}; }
 #define HWY_TARGET_INCLUDE "runtime/kernels/highway.cpp"
 #include <hwy/foreach_target.h>  // must come before highway.h
 // clang-format off
+#include <hwy/aligned_allocator.h>
 #include <hwy/highway.h>
 #include "runtime/kernels/highway-inl.hpp"
 // clang-format on

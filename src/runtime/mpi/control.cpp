@@ -217,6 +217,8 @@ bool MpiControl::discard_from(int source) noexcept {
     return false;
   }
   if (MPI_Iprobe(source, MPI_ANY_TAG, comm_, &is_there, &status) != MPI_SUCCESS || is_there == 0) return false;
+  if (status.MPI_TAG == tags_.abort()) return take_abort(source);
+  if (status.MPI_TAG == tags_.gone()) return false;
   int bytes = 0;
   MPI_Get_count(&status, MPI_BYTE, &bytes);
   waste_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(std::max(bytes, 1))]);

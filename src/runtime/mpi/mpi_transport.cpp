@@ -117,7 +117,7 @@ MpiTransport::~MpiTransport() {
   exchange_.reset();
   control_->finish();
   // Messages that nobody has received would turn up in the next communicator that gets the same number.
-  const bool may_free = is_clean && control_->is_clean() && (failure_.empty() || control_->has_everybody_given_up());
+  const bool may_free = is_clean && control_->is_clean() && (!has_failed_ || control_->has_everybody_given_up());
   control_.reset();
   requests_.reset();
   if (may_free) MPI_Comm_free(&comm_);
@@ -132,7 +132,7 @@ TransportLimits MpiTransport::limits() const {
 }
 
 void MpiTransport::begin(const Signature& signature) {
-  if (!failure_.empty()) throw TransportError("this communicator has failed before: " + failure_);
+  if (has_failed_) throw TransportError("this communicator has failed before: " + failure_);
   look_for_aborts();
   control_->begin(signature);
   operation_hash_ = hash_of(signature);
@@ -471,8 +471,10 @@ std::string MpiTransport::awaited() const {
 // take in whatever is still sent to them and throw it away, so that the sends complete and nothing is left inside MPI.
 // That ends after a second, for ranks that hang do not take part; they are told that the memory is gone.
 void MpiTransport::fail(std::string_view reason) noexcept {
+  if (has_failed_) return;
+  has_failed_ = true;
   try {
-    if (failure_.empty()) failure_ = std::string(reason);
+    failure_ = std::string(reason);
   } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the others are told all the same
   }
   cancel_receives();

@@ -173,6 +173,7 @@ class MpiTransport final : public Transport {
   std::int64_t sleep_ns_ = 0;
   std::int64_t last_begin_ns_ = 0;
   bool is_exchanging_ = false;
+  bool has_failed_ = false;
   std::string failure_;
 };
 

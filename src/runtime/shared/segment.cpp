@@ -40,7 +40,7 @@ class PrivateSegment final : public Segment {
 SegmentShape suitable_shape(int num_ranks, std::int64_t staging_bytes) {
   SegmentShape shape;
   shape.num_ranks = num_ranks;
-  shape.exchange_bytes = std::max<std::int64_t>(kExchangeBytes / std::max(1, num_ranks / 16), kMinStaging);
+  shape.exchange_bytes = std::max<std::int64_t>(kExchangeBytes / std::max(1, num_ranks / 16) / 64 * 64, kMinStaging);
   if (staging_bytes > 0) {
     shape.staging_bytes = std::max(kMinStaging, staging_bytes / shape.num_slots / 64 * 64);
     return shape;
