@@ -43,7 +43,7 @@ void set_up(CLI::App& program, Context& context) {
 int main(int argc, char** argv) {
   try {
     Context context;
-    CLI::App program("Predicts, plans, proves and simulates the fastest AllReduce for a network.", "gar");
+    CLI::App program("Predicts, plans, proves, simulates and runs the fastest AllReduce for a network.", "gar");
     set_up(program, context);
     return gar::cli::run_program(program, context, argc, argv);
   } catch (const std::exception& error) {

@@ -63,7 +63,7 @@ std::string manual_page(const CLI::App& program) {
       ".PP\nSizes take B, kB, KB, MB, GB, TB (powers of 1000) and KiB, MiB, GiB, TiB (powers of 1024). Results go to\n"
       "standard output, everything else to standard error. With \\fB\\-\\-json\\fR the result is one JSON document.\n"
       ".SH OPTIONS\n",
-      version(), roff("predicts, plans, proves and simulates the fastest AllReduce for a network"),
+      version(), roff("predicts, plans, proves, simulates and runs the fastest AllReduce for a network"),
       fmt::join(builtin_topology_names(), ", "));
   write_options(program, out);
   out += ".SH VERBS\n";

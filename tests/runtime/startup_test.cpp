@@ -58,11 +58,11 @@ class StartUp : public ::testing::Test {
   }
 };
 
-#define EXPECT_SANDBOXED(size, ...)                                                            \
-  do {                                                                                         \
-    const std::string text = sandboxed(size, __VA_ARGS__);                                     \
-    if (text.starts_with("skip: ")) GTEST_SKIP() << "a private /dev/shm needs root: " << text; \
-    EXPECT_EQ(text, "");                                                                       \
+#define EXPECT_SANDBOXED(size, ...)                                                                \
+  do {                                                                                             \
+    const std::string text = sandboxed(size, __VA_ARGS__);                                         \
+    if (text.starts_with("skip: ")) GTEST_SKIP() << "a private /dev/shm is not allowed: " << text; \
+    EXPECT_EQ(text, "");                                                                           \
   } while (false)
 
 /// Starts ranks [0, size) of a job in their own processes.

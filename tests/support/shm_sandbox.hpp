@@ -17,10 +17,21 @@
 
 namespace gar::test {
 
+/// Without root, mounting needs a namespace of users in which we are root; not every system allows one.
+inline bool become_root_of_a_namespace() {
+  const std::string user = std::to_string(geteuid());
+  const std::string group = std::to_string(getegid());
+  if (unshare(CLONE_NEWUSER) != 0) return false;
+  std::ofstream("/proc/self/setgroups") << "deny";
+  return static_cast<bool>(std::ofstream("/proc/self/uid_map") << "0 " << user << " 1" << std::flush) &&
+         static_cast<bool>(std::ofstream("/proc/self/gid_map") << "0 " << group << " 1" << std::flush);
+}
+
 /// Gives this process and its children a private, empty /dev/shm of a size such as "64m", and private semaphores. Where
-/// that is not allowed (it needs root) it says why and changes nothing.
+/// that is not allowed it says why.
 inline std::string enter_shm_sandbox(const std::string& size) {
   const auto failed = [](const char* what) { return std::string(what) + ": " + std::strerror(errno); };
+  if (geteuid() != 0 && !become_root_of_a_namespace()) return failed("not root, and a namespace of users");
   if (unshare(CLONE_NEWNS | CLONE_NEWIPC) != 0) return failed("unshare");
   if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return failed("making mounts private");
   const std::string options = "size=" + size;
