@@ -195,6 +195,8 @@ void await_all(const Segment& segment, int rank, std::string_view name, Clock::t
     for (int r = 0; r < segment.shape().num_ranks; ++r) {
       const bool has_come = r == 0 || segment.block(r).has_joined.load() != 0;
       if (has_come && !segment.is_alive(r)) {
+        // It may have given up because of another, and said so before it ended.
+        if (const std::string failure = segment.failure(); !failure.empty()) throw TransportError(failure);
         give_up(segment, rank, fmt::format("rank {} died while the communicator '{}' was being made", r, name));
       }
     }
