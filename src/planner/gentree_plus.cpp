@@ -90,8 +90,7 @@ class Search {
     options_.overlap = true;
     is_exhaustive_ = topology.num_servers() <= kExhaustive;
     const std::int64_t most = options.max_chunks > 0 ? std::min(options.max_chunks, kMaxChunks) : kMaxChunks;
-    for (std::int64_t k = 1; k <= most && static_cast<double>(k) <= std::max(size_, 1.0); k *= 4)
-      chunks_.push_back(k);
+    for (std::int64_t k = 1; k <= most && static_cast<double>(k) <= std::max(size_, 1.0); k *= 4) chunks_.push_back(k);
   }
 
   /// Plans for the whole tree, most promising first.
