@@ -109,7 +109,7 @@ std::string name_of(const TreePlan& tree) {
 
 }  // namespace
 
-CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks) {
+CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks, bool has_hosts) {
   if (options.algorithm == "auto") options.algorithm.clear();
   if (options.algorithm.empty() && !options.plan) {
     options.algorithm = environment("GAR_ALGO");
@@ -126,7 +126,7 @@ CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks)
   if (const std::string text = environment("GAR_TOPOLOGY"); !text.empty() && !options.topology) {
     blaming("GAR_TOPOLOGY", [&] {
       options.topology = load_topology(text);
-      check_topology(*options.topology, num_ranks);
+      if (!has_hosts) check_topology(*options.topology, num_ranks);
     });
   }
   check_numbers(options);

@@ -49,7 +49,7 @@ class Chooser {
 };
 
 /// Options with what the environment adds, checked as far as that is possible without a network. Throws InvalidArgument
-/// that names the variable.
-CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks);
+/// that names the variable. `has_hosts`: GAR_TOPOLOGY may have other servers than ranks; the caller places the ranks.
+CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks, bool has_hosts = false);
 
 }  // namespace gar

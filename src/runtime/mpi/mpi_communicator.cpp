@@ -1,6 +1,7 @@
 // Makes communicators on top of MPI: who is where, which transports that takes, and which network it is.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <functional>
@@ -12,6 +13,7 @@
 #include "runtime/mpi/hybrid_transport.hpp"
 #include "runtime/mpi/mpi_transport.hpp"
 #include "runtime/mpi/network.hpp"
+#include "runtime/mpi/placement.hpp"
 
 namespace gar {
 
@@ -44,8 +46,12 @@ void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath 
   constexpr std::array<const char*, 6> kNames{"path",         "number of GAR_FAKE_HOSTS", "topology (GAR_TOPOLOGY)",
                                               "reproducible", "algorithm (GAR_ALGO)",     "plan"};
   const std::array<std::uint64_t, kNames.size()> ours{
-      static_cast<std::uint64_t>(path), static_cast<std::uint64_t>(num_fakes),       options.topology ? 1U : 0U,
-      options.reproducible ? 1U : 0U,   std::hash<std::string>()(options.algorithm), options.plan ? 1U : 0U};
+      static_cast<std::uint64_t>(path),
+      static_cast<std::uint64_t>(num_fakes),
+      options.topology ? static_cast<std::uint64_t>(options.topology->num_servers()) : 0U,
+      options.reproducible ? 1U : 0U,
+      std::hash<std::string>()(options.algorithm),
+      options.plan ? 1U : 0U};
   const auto all = all_gather_politely(comm, ours);
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
     for (std::size_t i = 0; i < kNames.size(); ++i) {
@@ -81,6 +87,18 @@ std::shared_ptr<Segment> join_hosts_segment(MPI_Comm comm, const Hosts& hosts, c
   return segment;
 }
 
+/// MPI makes progress only inside its functions. A rank that waits in shared memory may have sent a message that
+/// another one must receive before it can come here; so it calls MPI now and then, where its thread may.
+void make_progress() {
+  int level = MPI_THREAD_SINGLE;
+  int is_main = 0;
+  MPI_Query_thread(&level);
+  if (level == MPI_THREAD_SERIALIZED) return;
+  if (level != MPI_THREAD_MULTIPLE && (MPI_Is_thread_main(&is_main) != MPI_SUCCESS || is_main == 0)) return;
+  int is_there = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &is_there, MPI_STATUS_IGNORE);
+}
+
 std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options,
                                           MpiPath path) {
   const int size = static_cast<int>(hosts.host_of.size());
@@ -96,15 +114,31 @@ std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, con
   const Membership membership{rank, size, hosts.members};
   auto shared =
       std::make_unique<SharedTransport>(join_hosts_segment(comm, hosts, options), membership, options.timeout_s);
+  shared->set_idle(make_progress);
   if (hosts.num_hosts == 1) return shared;
   mpi.is_elsewhere.assign(static_cast<std::size_t>(size), false);
   for (const int member : hosts.members) mpi.is_elsewhere[static_cast<std::size_t>(member)] = true;
   return std::make_unique<HybridTransport>(std::move(shared), std::make_unique<MpiTransport>(comm, mpi));
 }
 
-}  // namespace
+/// The given network with this communicator's ranks on it, if there is one.
+std::optional<Topology> place_communicator(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options,
+                                           bool is_shared, const JobPlace* place) {
+  if (place == nullptr && !options.topology) return std::nullopt;
+  const Topology& network = place == nullptr ? *options.topology : place->network;
+  const std::vector<std::int64_t> servers =
+      place == nullptr ? servers_of(network, hosts) : all_gather_politely(comm, place->server);
+  if (!std::is_sorted(servers.begin(), servers.end())) {
+    if (place != nullptr) return std::nullopt;
+    throw InvalidArgument(
+        fmt::format("the topology '{}' has one server per host, and the ranks of a host do not follow each other; "
+                    "accepted is a job whose ranks fill one host after the other",
+                    network.name()));
+  }
+  return place_ranks(network, servers, measure_rank(comm, hosts, is_shared));
+}
 
-Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path) {
+Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobPlace* place) {
   int is_initialised = 0;
   MPI_Initialized(&is_initialised);
   if (is_initialised == 0) throw InvalidArgument("mpi_communicator: accepted after MPI_Init");
@@ -118,7 +152,7 @@ Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options,
   agree(own.get(), "read its options", [&] {
     int size = 0;
     MPI_Comm_size(own.get(), &size);
-    complete = with_environment(options, size);
+    complete = with_environment(options, size, true);
     num_fakes = fake_hosts_from_environment();
   });
   compare_options(own.get(), complete, path, num_fakes);
@@ -130,11 +164,23 @@ Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options,
   }
   std::unique_ptr<Transport> transport = make_transport(own.get(), hosts, complete, path);
   const bool is_shared = path != MpiPath::kMessages && hosts.num_hosts < static_cast<int>(hosts.host_of.size());
-  Topology topology = complete.topology ? *complete.topology : measure_network(own.get(), hosts, is_shared);
+  std::optional<Topology> topology = place_communicator(own.get(), hosts, complete, is_shared, place);
+  if (!topology) topology = measure_network(own.get(), hosts, is_shared);
+  complete.topology.reset();
   std::optional<Communicator> out;
   agree(own.get(), "make the communicator",
-        [&] { out.emplace(make_communicator(std::move(transport), complete, topology)); });
+        [&] { out.emplace(make_communicator(std::move(transport), complete, *topology)); });
   return std::move(*out);
+}
+
+}  // namespace
+
+Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path) {
+  return make(comm, options, path, nullptr);
+}
+
+Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobPlace& place) {
+  return make(comm, options, path, &place);
 }
 
 }  // namespace gar

@@ -231,6 +231,21 @@ Topology network_topology(const Hosts& hosts, const NetworkCosts& costs) {
   return builder.finish(builder.add(std::move(root)));
 }
 
+Node measure_rank(MPI_Comm comm, const Hosts& hosts, bool is_shared) {
+  Node node;
+  node.name = "rank";
+  if (hosts.num_hosts == static_cast<int>(hosts.host_of.size())) return node;
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  const LevelCosts costs = measure_level(comm, rank, {hosts.host_of, iota(hosts.host_of.size())});
+  LocalCosts local;
+  if (rank == 0 && is_shared) local = measure_costs();
+  broadcast_politely(comm, local);
+  node.alpha = costs.latency / 2;  // a path passes two of them
+  node.uplink.beta = is_shared ? local.beta * crowding(hosts) : costs.beta;
+  return node;
+}
+
 Topology measure_network(MPI_Comm comm, const Hosts& hosts, bool is_shared) {
   int rank = 0;
   check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");

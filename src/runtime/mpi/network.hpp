@@ -13,6 +13,10 @@ namespace gar {
 /// messages.
 Topology measure_network(MPI_Comm comm, const Hosts& hosts, bool is_shared);
 
+/// Collective. A rank among others of its host, for a network that is given; measured where a host has several ranks,
+/// the same on all ranks. gamma and delta are left open.
+Node measure_rank(MPI_Comm comm, const Hosts& hosts, bool is_shared);
+
 /// The tree alone: `levels[k]` for groups of level k (ranks, NUMA nodes, hosts).
 struct LevelCosts {
   double latency = 0;  ///< seconds of a short message between two neighbours

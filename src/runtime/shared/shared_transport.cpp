@@ -17,7 +17,10 @@ namespace {
 
 constexpr unsigned kStepBits = 12;  // steps of a chunk program: below 4096
 constexpr std::int64_t kGraceNs = 200'000'000;
-constexpr int kSliceMs = 20;  // how long to sleep before looking after the peers
+constexpr int kSliceUs = 20'000;  // how long to sleep before looking after the peers
+// The same before something else may make progress (set_idle): soon at first, then less and less often.
+constexpr int kFirstIdleUs = 100;
+constexpr int kLongestIdleUs = 2'000;
 
 std::uint32_t progress_code(std::uint32_t serial, int num_steps) {
   return (serial << kStepBits) + static_cast<std::uint32_t>(num_steps);
@@ -285,7 +288,14 @@ void SharedTransport::wait() {
   if (awaited_.signal == nullptr) return;
   const Awaited awaited = awaited_;
   if (awaited.peer >= 0) agrees(awaited.peer);
-  if (!wait_for(*awaited.signal, awaited.target, patience_, kSliceMs)) check_peers();
+  int slice_us = idle_ ? kFirstIdleUs : kSliceUs;
+  bool is_there = wait_for(*awaited.signal, awaited.target, patience_, slice_us);
+  for (int slept_us = slice_us; !is_there && slept_us < kSliceUs; slept_us += slice_us) {
+    idle_();
+    slice_us = std::min(2 * slice_us, kLongestIdleUs);
+    is_there = wait_for(*awaited.signal, awaited.target, {}, slice_us);
+  }
+  if (!is_there) check_peers();
   awaited_ = {};
 }
 

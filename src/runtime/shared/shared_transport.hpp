@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -49,6 +50,8 @@ class SharedTransport final : public Transport {
   [[nodiscard]] std::int64_t max_latency_bytes() const override;
   bool try_exchange(const void* in, std::int64_t bytes, std::span<const std::byte*> operands) override;
 
+  /// Called now and then while this rank waits; for what makes progress only when somebody calls it.
+  void set_idle(std::function<void()> idle) { idle_ = std::move(idle); }
   [[nodiscard]] bool is_member(int rank) const { return local_of_[static_cast<std::size_t>(rank)] >= 0; }
   /// Throws when a peer has failed, died or left, or has been silent for too long; for callers that do not use wait().
   void check_peers();
@@ -80,6 +83,7 @@ class SharedTransport final : public Transport {
   int num_local_ = 1;
   std::vector<int> local_of_;
   Patience patience_;
+  std::function<void()> idle_;
   Signature signature_;
   std::uint64_t signature_hash_ = 0;
   std::vector<std::uint64_t> agreed_;  ///< per local rank: number of the last operation that was compared

@@ -41,7 +41,7 @@ void increase(Signal& signal) {
   if (signal.num_waiters.load(std::memory_order_seq_cst) != 0) wake(signal);
 }
 
-bool wait_for(Signal& signal, std::uint32_t target, const Patience& patience, int milliseconds) {
+bool wait_for(Signal& signal, std::uint32_t target, const Patience& patience, int microseconds) {
   for (int i = 0; i < patience.num_spins; ++i) {
     if (has_reached(signal, target)) return true;
     pause();
@@ -53,7 +53,7 @@ bool wait_for(Signal& signal, std::uint32_t target, const Patience& patience, in
   signal.num_waiters.fetch_add(1, std::memory_order_seq_cst);
   const std::uint32_t seen = signal.value.load(std::memory_order_seq_cst);
   if (!has_reached(seen, target)) {
-    const timespec limit{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
+    const timespec limit{microseconds / 1'000'000, microseconds % 1'000'000 * 1'000L};
     syscall(SYS_futex, &signal.value, FUTEX_WAIT, seen, &limit, nullptr, 0);
   }
   signal.num_waiters.fetch_sub(1, std::memory_order_relaxed);

@@ -32,7 +32,7 @@ struct Patience {
   int num_yields = 0;  ///< then looks after giving the core away
 };
 
-/// Waits until the target is reached or about `milliseconds` have passed; returns whether it is reached.
-bool wait_for(Signal& signal, std::uint32_t target, const Patience& patience, int milliseconds);
+/// Waits until the target is reached or about so many microseconds have passed; returns whether it is reached.
+bool wait_for(Signal& signal, std::uint32_t target, const Patience& patience, int microseconds);
 
 }  // namespace gar

@@ -1,0 +1,304 @@
+// The functions that the dynamic linker finds before those of the MPI library.
+//
+// Open MPI's Fortran functions call PMPI_Allreduce, so that name is ours, too; MPICH's call MPI_Allreduce.
+// Whether a call is taken over follows from what MPI wants to be the same on all ranks (lengths in bytes, types,
+// operators), never from anything else.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <limits>
+
+#include "apps/preload/library.hpp"
+#include "apps/preload/real.hpp"
+#include "apps/preload/types.hpp"
+
+namespace gar::preload {
+
+namespace {
+
+/// The MPI library's own function, timed for the table.
+template <class F>
+int leave(const char* function, Left reason, const F& native) {
+  Library& library = Library::instance();
+  if (!library.reports()) return native();
+  const auto begin = std::chrono::steady_clock::now();
+  const int code = native();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  library.statistics().add_left(function, reason, seconds.count());
+  return code;
+}
+
+/// An error of the runtime is one of the program's communicator.
+int fail(MPI_Comm comm, const char* function, const char* what) {
+  Library::say(fmt::format("{}: {}", function, what));
+  const Inside inside;
+  MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
+  return MPI_ERR_OTHER;
+}
+
+template <class F>
+int run(MPI_Comm comm, const char* function, const F& body) {
+  try {
+    body();
+    return MPI_SUCCESS;
+  } catch (const std::exception& e) {
+    return fail(comm, function, e.what());
+  }
+}
+
+/// The arguments of a reduction.
+struct Reduction {
+  const void* in = nullptr;
+  void* out = nullptr;
+  int count = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Op op = MPI_OP_NULL;
+  MPI_Comm comm = MPI_COMM_NULL;
+};
+
+/// Nothing: left to the library, for `reason`.
+std::optional<Operation> operation_of(const Reduction& call, Collective collective, Left& reason) {
+  reason = Left::kArguments;
+  if (call.count <= 0 || call.out == nullptr || call.in == nullptr || call.comm == MPI_COMM_NULL) return std::nullopt;
+  const std::optional<Elements> elements = elements_of(call.type, call.op);
+  if (!elements) {
+    reason = op_of(call.op) ? Left::kType : Left::kOperator;
+    return std::nullopt;
+  }
+  Operation out;
+  out.collective = collective;
+  out.in = call.in == MPI_IN_PLACE ? call.out : call.in;
+  out.out = call.out;
+  out.count = static_cast<std::int64_t>(call.count) * elements->num_parts;
+  out.type = elements->type;
+  out.op = elements->op;
+  out.mpi_count = call.count;
+  out.mpi_type = call.type;
+  out.mpi_op = call.op;
+  reason = Left::kSmall;
+  int num_ranks = 1;
+  if (collective == Collective::kReduceScatter) MPI_Comm_size(call.comm, &num_ranks);
+  if (out.bytes(num_ranks) < Library::instance().min_bytes()) return std::nullopt;
+  return out;
+}
+
+bool passes() { return Inside::is_inside() || !Library::instance().is_active(); }
+
+template <class F>
+int reduce_blocking(const Reduction& call, Collective collective, const char* function, const F& native) {
+  Left reason{};
+  const std::optional<Operation> operation = operation_of(call, collective, reason);
+  if (!operation) return leave(function, reason, native);
+  const Library::Beside beside = Library::instance().beside(call.comm, true);
+  if (beside.shadow == nullptr) return leave(function, beside.reason, native);
+  return run(call.comm, function, [&] { beside.shadow->run(*operation); });
+}
+
+int all_reduce(const Reduction& call) {
+  const auto native = [&] { return real().all_reduce(call.in, call.out, call.count, call.type, call.op, call.comm); };
+  return passes() ? native() : reduce_blocking(call, Collective::kAllReduce, "MPI_Allreduce", native);
+}
+
+int reduce_scatter_block(const Reduction& call) {
+  const auto native = [&] {
+    return real().reduce_scatter_block(call.in, call.out, call.count, call.type, call.op, call.comm);
+  };
+  return passes() ? native() : reduce_blocking(call, Collective::kReduceScatter, "MPI_Reduce_scatter_block", native);
+}
+
+int iall_reduce(const Reduction& call, MPI_Request* request) {
+  constexpr const char* kName = "MPI_Iallreduce";
+  Library& library = Library::instance();
+  const auto native = [&] {
+    return real().iall_reduce(call.in, call.out, call.count, call.type, call.op, call.comm, request);
+  };
+  if (passes() || !library.allows_threads() || request == nullptr) return native();
+  Left reason{};
+  std::optional<Operation> operation = operation_of(call, Collective::kAllReduce, reason);
+  if (!operation) return leave(kName, reason, native);
+  const Library::Beside beside = library.beside(call.comm, false);
+  if (beside.shadow == nullptr) return leave(kName, beside.reason, native);
+  operation->is_blocking = false;
+  return run(call.comm, kName, [&] { beside.shadow->start(*operation, request); });
+}
+
+// --- AllGather: bytes, whatever they mean
+// --------------------------------------------------------------------------------
+
+struct Gather {
+  const void* in = nullptr;
+  int in_count = 0;
+  MPI_Datatype in_type = MPI_DATATYPE_NULL;
+  void* out = nullptr;
+  int out_count = 0;
+  MPI_Datatype out_type = MPI_DATATYPE_NULL;
+  MPI_Comm comm = MPI_COMM_NULL;
+};
+
+/// Do `count` elements lie in memory as they would in a message?
+bool is_dense(MPI_Datatype type) {
+  int bytes = 0;
+  MPI_Aint lower = 0;
+  MPI_Aint extent = 0;
+  MPI_Aint true_lower = 0;
+  MPI_Aint true_extent = 0;
+  MPI_Type_size(type, &bytes);
+  MPI_Type_get_extent(type, &lower, &extent);
+  MPI_Type_get_true_extent(type, &true_lower, &true_extent);
+  if (lower != 0 || true_lower != 0 || extent != bytes || true_extent != bytes) return false;
+  // The same bytes may still be in another order.
+  int num_integers = 0;
+  int num_addresses = 0;
+  int num_types = 0;
+  int combiner = MPI_COMBINER_NAMED;
+  MPI_Type_get_envelope(type, &num_integers, &num_addresses, &num_types, &combiner);
+  return combiner == MPI_COMBINER_NAMED;
+}
+
+/// Bytes of a block, the same on all ranks; 0: left to the library.
+std::int64_t block_bytes(const Gather& call) {
+  if (call.out_count <= 0 || call.out_type == MPI_DATATYPE_NULL || call.comm == MPI_COMM_NULL) return 0;
+  if (call.out == nullptr && is_dense(call.out_type)) return 0;  // otherwise the type may say where (MPI_BOTTOM)
+  int out_bytes = 0;
+  if (MPI_Type_size(call.out_type, &out_bytes) != MPI_SUCCESS) return 0;
+  const std::int64_t bytes = static_cast<std::int64_t>(out_bytes) * call.out_count;
+  if (call.in == MPI_IN_PLACE) return bytes;
+  if (call.in_count <= 0 || call.in_type == MPI_DATATYPE_NULL) return 0;
+  if (call.in == nullptr && is_dense(call.in_type)) return 0;
+  int in_bytes = 0;
+  if (MPI_Type_size(call.in_type, &in_bytes) != MPI_SUCCESS) return 0;
+  return static_cast<std::int64_t>(in_bytes) * call.in_count == bytes ? bytes : 0;
+}
+
+/// Blocks that are not dense travel packed.
+void gather(const Gather& call, std::int64_t bytes, Shadow& shadow) {
+  const Inside inside;
+  int rank = 0;
+  MPI_Comm_rank(call.comm, &rank);
+  const bool is_in_place = call.in == MPI_IN_PLACE;
+  const bool is_out_dense = is_dense(call.out_type);
+  MPI_Aint lower = 0;
+  MPI_Aint extent = 0;
+  MPI_Type_get_extent(call.out_type, &lower, &extent);
+  const auto own = [&](std::int64_t block) {
+    return static_cast<std::byte*>(call.out) + block * call.out_count * static_cast<std::int64_t>(extent);
+  };
+  std::vector<std::byte> packed_in;
+  std::vector<std::byte> packed_out(is_out_dense ? 0 : static_cast<std::size_t>(bytes * shadow.size()));
+
+  Operation operation;
+  operation.collective = Collective::kAllGather;
+  operation.count = bytes;
+  operation.mpi_count = static_cast<int>(bytes);
+  operation.out = is_out_dense ? call.out : packed_out.data();
+  operation.in = is_in_place ? own(rank) : call.in;
+  const MPI_Datatype type = is_in_place ? call.out_type : call.in_type;
+  const int count = is_in_place ? call.out_count : call.in_count;
+  if (!is_dense(type)) {
+    packed_in.resize(static_cast<std::size_t>(bytes));
+    int position = 0;
+    MPI_Pack(operation.in, count, type, packed_in.data(), static_cast<int>(bytes), &position, MPI_COMM_SELF);
+    operation.in = packed_in.data();
+  }
+  shadow.run(operation);
+  for (int block = 0; !is_out_dense && block < shadow.size(); ++block) {
+    int position = 0;
+    MPI_Unpack(packed_out.data() + block * bytes, static_cast<int>(bytes), &position, own(block), call.out_count,
+               call.out_type, MPI_COMM_SELF);
+  }
+}
+
+int all_gather(const Gather& call) {
+  constexpr const char* kName = "MPI_Allgather";
+  const auto native = [&] {
+    return real().all_gather(call.in, call.in_count, call.in_type, call.out, call.out_count, call.out_type, call.comm);
+  };
+  if (passes()) return native();
+  const std::int64_t bytes = block_bytes(call);
+  if (bytes == 0 || bytes > std::numeric_limits<int>::max()) return leave(kName, Left::kArguments, native);
+  int size = 1;
+  MPI_Comm_size(call.comm, &size);
+  Library& library = Library::instance();
+  if (bytes * size < library.min_bytes()) return leave(kName, Left::kSmall, native);
+  const Library::Beside beside = library.beside(call.comm, true);
+  if (beside.shadow == nullptr) return leave(kName, beside.reason, native);
+  return run(call.comm, kName, [&] { gather(call, bytes, *beside.shadow); });
+}
+
+// --- begin and end
+// -------------------------------------------------------------------------------------------------------
+
+int init(int* argc, char*** argv) {
+  Library& library = Library::instance();
+  if (!library.prepare() || !library.upgrades_threads()) {
+    const int code = real().init(argc, argv);
+    if (code == MPI_SUCCESS) library.start();
+    return code;
+  }
+  int provided = MPI_THREAD_SINGLE;
+  const int code = real().init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+  if (code == MPI_SUCCESS) library.start();
+  return code;
+}
+
+int init_thread(int* argc, char*** argv, int required, int* provided) {
+  Library& library = Library::instance();
+  const bool upgrades = library.prepare() && library.upgrades_threads();
+  const int code = real().init_thread(argc, argv, upgrades ? MPI_THREAD_MULTIPLE : required, provided);
+  if (code == MPI_SUCCESS) library.start();
+  return code;
+}
+
+int finalize() {
+  if (Library::instance().stop()) MPI_Abort(MPI_COMM_WORLD, 1);
+  return real().finalize();
+}
+
+}  // namespace
+
+}  // namespace gar::preload
+
+// NOLINTBEGIN(readability-identifier-naming): MPI's names
+extern "C" {
+
+int MPI_Init(int* argc, char*** argv) { return gar::preload::init(argc, argv); }
+
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return gar::preload::init_thread(argc, argv, required, provided);
+}
+
+int MPI_Finalize() { return gar::preload::finalize(); }
+
+int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  return gar::preload::all_reduce({sendbuf, recvbuf, count, datatype, op, comm});
+}
+
+int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                   MPI_Request* request) {
+  return gar::preload::iall_reduce({sendbuf, recvbuf, count, datatype, op, comm}, request);
+}
+
+int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
+                             MPI_Comm comm) {
+  return gar::preload::reduce_scatter_block({sendbuf, recvbuf, recvcount, datatype, op, comm});
+}
+
+int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                  MPI_Datatype recvtype, MPI_Comm comm) {
+  return gar::preload::all_gather({sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm});
+}
+
+#ifdef OPEN_MPI
+int PMPI_Init(int* argc, char*** argv) __attribute__((alias("MPI_Init")));
+int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) __attribute__((alias("MPI_Init_thread")));
+int PMPI_Finalize() __attribute__((alias("MPI_Finalize")));
+int PMPI_Allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm) __attribute__((alias("MPI_Allreduce")));
+int PMPI_Iallreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)
+    __attribute__((alias("MPI_Iallreduce")));
+int PMPI_Reduce_scatter_block(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm)
+    __attribute__((alias("MPI_Reduce_scatter_block")));
+int PMPI_Allgather(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm)
+    __attribute__((alias("MPI_Allgather")));
+#endif
+}
+// NOLINTEND(readability-identifier-naming)

@@ -1,0 +1,84 @@
+// The preload library as a whole: whether it takes part, and what stands beside which communicator.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/preload/settings.hpp"
+#include "apps/preload/shadow.hpp"
+#include "apps/preload/statistics.hpp"
+#include "runtime/mpi/placement.hpp"
+
+namespace gar::preload {
+
+class Library {
+ public:
+  /// Lives until the process ends.
+  static Library& instance();
+
+  /// Before MPI_Init: is this the MPI that the library was built for, and does the environment make sense? Says it
+  /// when not.
+  bool prepare();
+  [[nodiscard]] bool upgrades_threads() const { return settings_.upgrades_threads; }
+  /// After MPI_Init, collective: from now on calls are taken over, if all ranks agree.
+  void start();
+  /// Before MPI_Finalize, collective. True when a comparison has failed on a rank.
+  bool stop();
+
+  /// Are calls taken over at all? Cheap.
+  [[nodiscard]] bool is_active() const { return is_active_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::int64_t min_bytes() const { return settings_.min_bytes; }
+  [[nodiscard]] bool reports() const { return settings_.reports; }
+  [[nodiscard]] bool allows_threads() const { return allows_threads_; }
+
+  /// What stands beside `comm`, or why nothing does. `may_make`: the call is collective and may wait.
+  struct Beside {
+    Shadow* shadow = nullptr;
+    Left reason = Left::kNotReady;
+  };
+  Beside beside(MPI_Comm comm, bool may_make);
+
+  Statistics& statistics() { return statistics_; }
+  /// One line on standard error, "gar: ...".
+  static void say(const std::string& text);
+  /// "Open MPI 4.1.4"
+  [[nodiscard]] const std::string& mpi_name() const { return mpi_name_; }
+
+ private:
+  /// Kept as an attribute of the program's communicator.
+  struct Entry {
+    std::unique_ptr<Shadow> shadow;  ///< null: could not be made, or is gone
+  };
+
+  Library() = default;
+  void agree(std::string trouble);
+  void find_place(int world_size);
+  Entry* make_entry(MPI_Comm comm);
+  Observer make_observer(int size);
+  static int forget(MPI_Comm comm, int keyval, void* value, void* extra);
+
+  Settings settings_;
+  std::string trouble_;  ///< found by prepare(), to be told after MPI_Init
+  std::string mpi_name_;
+  std::atomic<bool> is_active_{false};
+  bool is_ours_ = false;  ///< the MPI is the one that we were built for
+  bool allows_threads_ = false;
+  int rank_ = 0;
+  int keyval_ = MPI_KEYVAL_INVALID;
+  CommunicatorOptions options_;
+  std::optional<JobPlace> place_;
+  Statistics statistics_;
+  std::atomic<std::int64_t> num_taken_{0};
+  std::atomic<std::int64_t> num_checked_{0};
+  std::atomic<std::int64_t> num_differences_{0};
+  std::mutex mutex_;
+  std::vector<Entry*> entries_;  ///< in the order in which they were made; guarded
+};
+
+}  // namespace gar::preload

@@ -1,0 +1,37 @@
+// The MPI library's own functions, looked up behind ours.
+#pragma once
+
+#include <mpi.h>
+
+namespace gar::preload {
+
+/// Null where the library has no such function.
+struct Real {
+  int (*init)(int*, char***) = nullptr;
+  int (*init_thread)(int*, char***, int, int*) = nullptr;
+  int (*finalize)() = nullptr;
+  int (*get_library_version)(char*, int*) = nullptr;
+  int (*all_reduce)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm) = nullptr;
+  int (*iall_reduce)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*) = nullptr;
+  int (*reduce_scatter_block)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm) = nullptr;
+  int (*all_gather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm) = nullptr;
+};
+
+/// Looked up once.
+const Real& real();
+
+/// What we call of MPI while this lives, on this thread, goes to the library, although the dynamic linker finds our
+/// functions first.
+class Inside {
+ public:
+  Inside() { ++depth_; }
+  ~Inside() { --depth_; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  static bool is_inside() { return depth_ > 0; }
+
+ private:
+  static thread_local int depth_;
+};
+
+}  // namespace gar::preload

@@ -1,0 +1,95 @@
+#include "apps/preload/statistics.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <vector>
+
+namespace gar::preload {
+
+namespace {
+
+std::string in_bytes(std::uint64_t bytes) {
+  if (bytes >= 1U << 30U) return fmt::format("{} GiB", bytes >> 30U);
+  if (bytes >= 1U << 20U) return fmt::format("{} MiB", bytes >> 20U);
+  if (bytes >= 1U << 10U) return fmt::format("{} KiB", bytes >> 10U);
+  return fmt::format("{} B", bytes);
+}
+
+std::string in_words(Left reason, std::int64_t min_bytes) {
+  switch (reason) {
+    case Left::kSmall:
+      return fmt::format("shorter than GAR_MIN_BYTES={}", min_bytes);
+    case Left::kOperator:
+      return "an operator of the program's own, or MINLOC, MAXLOC";
+    case Left::kType:
+      return "a type, or an operator for it, that gar does not combine";
+    case Left::kArguments:
+      return "nothing to do, or arguments that MPI shall judge";
+    case Left::kInter:
+      return "an intercommunicator";
+    case Left::kAlone:
+      return "a communicator of one rank";
+    case Left::kNotReady:
+      return "non-blocking, before the communicator's first blocking call";
+    case Left::kRefused:
+      return "a communicator that could not be set up";
+  }
+  return {};
+}
+
+}  // namespace
+
+void Statistics::add(const Operation& operation, int num_ranks, const PlanReport& report, double seconds) {
+  const std::int64_t bytes = operation.bytes(num_ranks);
+  const std::lock_guard lock(mutex_);
+  Row& row = rows_[{std::string(name_of(operation)), num_ranks, std::bit_width(static_cast<std::uint64_t>(bytes)),
+                    fmt::format("{} over {}", report.algorithm, report.transport)}];
+  ++row.num_calls;
+  row.bytes += static_cast<double>(bytes);
+  row.seconds += seconds;
+  row.expected += report.predicted_seconds;
+  row.has_expected = row.has_expected && report.predicted_seconds >= 0;
+}
+
+void Statistics::add_left(std::string_view function, Left reason, double seconds) {
+  const std::lock_guard lock(mutex_);
+  Row& row = left_[{std::string(function), reason}];
+  ++row.num_calls;
+  row.seconds += seconds;
+}
+
+std::string Statistics::table(std::string_view library, int world_size, std::int64_t min_bytes) const {
+  const std::lock_guard lock(mutex_);
+  Row taken;
+  Row left;
+  for (const auto& [key, row] : rows_) {
+    taken.num_calls += row.num_calls;
+    taken.seconds += row.seconds;
+  }
+  for (const auto& [key, row] : left_) {
+    left.num_calls += row.num_calls;
+    left.seconds += row.seconds;
+  }
+  std::string out = fmt::format("rank 0 of {}: {} calls taken over, {:.4g} s; {} left to {}, {:.4g} s", world_size,
+                                taken.num_calls, taken.seconds, left.num_calls, library, left.seconds);
+  if (!rows_.empty()) {
+    out += fmt::format("\n{:<26} {:>20} {:>6} {:>8} {:>11} {:>11}  {}", "function", "size", "ranks", "calls", "seconds",
+                       "expected", "plan");
+  }
+  for (const auto& [key, row] : rows_) {
+    const auto& [function, ranks, width, plan] = key;
+    const std::string size = width <= 1 ? in_bytes(static_cast<std::uint64_t>(width))
+                                        : fmt::format("{} .. {}", in_bytes(std::uint64_t{1} << (width - 1)),
+                                                      in_bytes(std::uint64_t{1} << width));
+    out += fmt::format("\n{:<26} {:>20} {:>6} {:>8} {:>11.4g} {:>11}  {}", function, size, ranks, row.num_calls,
+                       row.seconds, row.has_expected ? fmt::format("{:.4g}", row.expected) : "-", plan);
+  }
+  for (const auto& [key, row] : left_) {
+    out += fmt::format("\nleft to {}: {} x {}, {:.4g} s: {}", library, row.num_calls, key.first, row.seconds,
+                       in_words(key.second, min_bytes));
+  }
+  return out;
+}
+
+}  // namespace gar::preload

@@ -1,0 +1,33 @@
+// Ranks on a network that somebody has described: which server each of them runs on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "gar/mpi.hpp"
+#include "gar/topology.hpp"
+#include "runtime/mpi/hosts.hpp"
+
+namespace gar {
+
+/// The tree of those servers that have ranks. `server_of[r]`, the server of rank r, must not fall, since ranks number
+/// the leaves of a tree from left to right. A server with several ranks becomes a switch with a `rank` for each of
+/// them; its own gamma and delta go to the ranks. O(ranks x height). Throws InvalidArgument.
+Topology place_ranks(const Topology& network, const std::vector<std::int64_t>& server_of, const Node& rank);
+
+/// The server of every rank of a whole job: one server per rank, or one per host. Throws InvalidArgument when the
+/// network has as many servers as neither.
+std::vector<std::int64_t> servers_of(const Topology& network, const Hosts& hosts);
+
+/// A job's network, and where this process is; for communicators of a part of the job.
+struct JobPlace {
+  Topology network;
+  std::int64_t server = 0;
+};
+
+/// As the public function, on the job's network instead of that of the options or the environment. Where the ranks do
+/// not follow the network from left to right, the network is measured.
+Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobPlace& place);
+
+}  // namespace gar
