@@ -1,6 +1,5 @@
-// The functions that the dynamic linker finds before those of the MPI library.
+// What happens to a call of the program (exports.c).
 //
-// Open MPI's Fortran functions call PMPI_Allreduce, so that name is ours, too; MPICH's call MPI_Allreduce.
 // Whether a call is taken over follows from what MPI wants to be the same on all ranks (lengths in bytes, types,
 // operators), never from anything else.
 #include <fmt/format.h>
@@ -96,14 +95,14 @@ int reduce_blocking(const Reduction& call, Collective collective, const char* fu
 
 int all_reduce(const Reduction& call) {
   const auto native = [&] { return real().all_reduce(call.in, call.out, call.count, call.type, call.op, call.comm); };
-  return passes() ? native() : reduce_blocking(call, Collective::kAllReduce, "MPI_Allreduce", native);
+  return reduce_blocking(call, Collective::kAllReduce, "MPI_Allreduce", native);
 }
 
 int reduce_scatter_block(const Reduction& call) {
   const auto native = [&] {
     return real().reduce_scatter_block(call.in, call.out, call.count, call.type, call.op, call.comm);
   };
-  return passes() ? native() : reduce_blocking(call, Collective::kReduceScatter, "MPI_Reduce_scatter_block", native);
+  return reduce_blocking(call, Collective::kReduceScatter, "MPI_Reduce_scatter_block", native);
 }
 
 int iall_reduce(const Reduction& call, MPI_Request* request) {
@@ -112,7 +111,7 @@ int iall_reduce(const Reduction& call, MPI_Request* request) {
   const auto native = [&] {
     return real().iall_reduce(call.in, call.out, call.count, call.type, call.op, call.comm, request);
   };
-  if (passes() || !library.allows_threads() || request == nullptr) return native();
+  if (!library.allows_threads() || request == nullptr) return leave(kName, Left::kThreads, native);
   Left reason{};
   std::optional<Operation> operation = operation_of(call, Collective::kAllReduce, reason);
   if (!operation) return leave(kName, reason, native);
@@ -213,7 +212,6 @@ int all_gather(const Gather& call) {
   const auto native = [&] {
     return real().all_gather(call.in, call.in_count, call.in_type, call.out, call.out_count, call.out_type, call.comm);
   };
-  if (passes()) return native();
   const std::int64_t bytes = block_bytes(call);
   if (bytes == 0 || bytes > std::numeric_limits<int>::max()) return leave(kName, Left::kArguments, native);
   int size = 1;
@@ -258,47 +256,35 @@ int finalize() {
 
 }  // namespace gar::preload
 
-// NOLINTBEGIN(readability-identifier-naming): MPI's names
+// Called by exports.c, with words for arguments.
 extern "C" {
 
-int MPI_Init(int* argc, char*** argv) { return gar::preload::init(argc, argv); }
+int gar_preload_passes() { return static_cast<int>(gar::preload::passes()); }
 
-int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+int gar_preload_init(int* argc, char*** argv) { return gar::preload::init(argc, argv); }
+
+int gar_preload_init_thread(int* argc, char*** argv, int required, int* provided) {
   return gar::preload::init_thread(argc, argv, required, provided);
 }
 
-int MPI_Finalize() { return gar::preload::finalize(); }
+int gar_preload_finalize() { return gar::preload::finalize(); }
 
-int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return gar::preload::all_reduce({sendbuf, recvbuf, count, datatype, op, comm});
+int gar_preload_all_reduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return gar::preload::all_reduce({in, out, count, type, op, comm});
 }
 
-int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                   MPI_Request* request) {
-  return gar::preload::iall_reduce({sendbuf, recvbuf, count, datatype, op, comm}, request);
+int gar_preload_iall_reduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                            MPI_Request* request) {
+  return gar::preload::iall_reduce({in, out, count, type, op, comm}, request);
 }
 
-int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
-                             MPI_Comm comm) {
-  return gar::preload::reduce_scatter_block({sendbuf, recvbuf, recvcount, datatype, op, comm});
+int gar_preload_reduce_scatter_block(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op,
+                                     MPI_Comm comm) {
+  return gar::preload::reduce_scatter_block({in, out, count, type, op, comm});
 }
 
-int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                  MPI_Datatype recvtype, MPI_Comm comm) {
-  return gar::preload::all_gather({sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm});
+int gar_preload_all_gather(const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count,
+                           MPI_Datatype out_type, MPI_Comm comm) {
+  return gar::preload::all_gather({in, in_count, in_type, out, out_count, out_type, comm});
 }
-
-#ifdef OPEN_MPI
-int PMPI_Init(int* argc, char*** argv) __attribute__((alias("MPI_Init")));
-int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) __attribute__((alias("MPI_Init_thread")));
-int PMPI_Finalize() __attribute__((alias("MPI_Finalize")));
-int PMPI_Allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm) __attribute__((alias("MPI_Allreduce")));
-int PMPI_Iallreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*)
-    __attribute__((alias("MPI_Iallreduce")));
-int PMPI_Reduce_scatter_block(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm)
-    __attribute__((alias("MPI_Reduce_scatter_block")));
-int PMPI_Allgather(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm)
-    __attribute__((alias("MPI_Allgather")));
-#endif
 }
-// NOLINTEND(readability-identifier-naming)

@@ -23,6 +23,7 @@ enum class Left {
   kAlone,
   kNotReady,
   kRefused,
+  kThreads,
 };
 
 class Statistics {
