@@ -46,6 +46,13 @@ std::string version_of_mpi() {
   return {text.data()};
 }
 
+/// The version's first words: "Open MPI v4.1.4", "MPICH Version: 4.0.2".
+std::string first_line(const std::string& version) {
+  std::string out = version.substr(0, version.find_first_of(",\n"));
+  std::replace(out.begin(), out.end(), '\t', ' ');
+  return out;
+}
+
 /// "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n..." as a name and a number.
 std::string short_name(const std::string& version) {
   const std::size_t digit = version.find_first_of("0123456789");

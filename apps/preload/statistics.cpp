@@ -34,6 +34,8 @@ std::string in_words(Left reason, std::int64_t min_bytes) {
       return "non-blocking, before the communicator's first blocking call";
     case Left::kRefused:
       return "a communicator that could not be set up";
+    case Left::kThreads:
+      return "non-blocking, and MPI does not allow several threads";
   }
   return {};
 }
