@@ -84,7 +84,7 @@ bool Library::prepare() {
       say(fmt::format(
           "this preload library was built for {}, but the program's MPI is '{}'; the program runs on its own "
           "library. Accepted is the build for that MPI ('gar mpirun' finds it)",
-          kBuiltFor, version.substr(0, version.find_first_of(",\n"))));
+          kBuiltFor, first_line(version)));
     }
     return false;
   }
