@@ -33,7 +33,8 @@ demo: setup ## predict, plan, prove and simulate an AllReduce, then run one betw
 TSAN_FILTER = -*shm*:Faults*:StartUp*
 
 test: setup ## all tests, again under the address and undefined behaviour sanitizers, and the runtime's under the thread sanitizer
-	@scripts/setup.sh simgrid mpi
+	@scripts/setup.sh simgrid mpi testbed
+	@scripts/setup.sh clients
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release)
 	@$(call TEST,release)
@@ -51,7 +52,8 @@ test-full: test ## make test, plus the debug and thread sanitizer builds, and ev
 	@for program in build/release/tests/runtime_*_test; do \
 	  echo "== $${program##*/}, everything"; GAR_TEST_FULL=1 $$program --gtest_brief=1 || exit 1; \
 	done
-	@$(call TEST,release) -C Full -L '^mpi-full$$'
+	@scripts/setup.sh clients-full
+	@$(call TEST,release) -C Full -L '^(mpi|preload)-full$$'
 
 bench: setup ## build and run the benchmarks
 	@scripts/setup.sh simgrid mpi

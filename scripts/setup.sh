@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Installs what is missing: setup.sh [build] [lint] [fuzz] [simgrid] [mpi]   (build when nothing is said)
-# Silent when nothing is missing. Uses apt-get, through sudo when not root. Nobody has to have simgrid or mpi (two MPI libraries,
-# and what makes the runtime faster): where they cannot be installed, that is no error.
+# Installs what is missing: setup.sh [build] [lint] [fuzz] [simgrid] [mpi] [testbed] [clients] [clients-full]
+# (build when nothing is said)
+# Silent when nothing is missing. Uses apt-get, through sudo when not root. Nobody has to have simgrid, mpi (two MPI libraries,
+# and what makes the runtime faster), testbed (the virtual cluster) or clients (programs that the preload library is tried
+# with): where they cannot be installed, that is no error.
 set -euo pipefail
 
-# package, and what proves that it is there: a command, or a file below an include or library directory
+# package, and what proves that it is there: a command, a path, or a file below an include directory
 packages_build="g++:c++ cmake:cmake ninja-build:ninja pkg-config:pkg-config
   libcli11-dev:CLI/CLI.hpp libfmt-dev:fmt/format.h nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h"
 packages_lint="clang-format:clang-format clang-tidy:clang-tidy"
@@ -12,10 +14,16 @@ packages_fuzz="clang:clang++ libclang-rt-dev:libclang_rt.fuzzer"
 packages_simgrid="libsimgrid-dev:simgrid/s4u.hpp"
 packages_mpi="libhwy-dev:hwy/highway.h libhwloc-dev:hwloc.h openmpi-bin:mpirun.openmpi libopenmpi-dev:mpicc.openmpi
   mpich:mpirun.mpich libmpich-dev:mpicc.mpich"
+packages_clients="gfortran:gfortran python3-numpy:/usr/lib/python3/dist-packages/numpy
+  python3-mpi4py:/usr/lib/python3/dist-packages/mpi4py lammps:lmp
+  lammps-examples:/usr/share/lammps/examples/peptide/in.peptide"
+packages_clients_full="gromacs:gmx_mpi cp2k:cp2k.psmp cp2k-data:/usr/share/cp2k/BASIS_MOLOPT"
+packages_testbed="iproute2:tc ethtool:ethtool python3:python3 gcc:cc"
 
 present() {
   local proof=$1 directory
   case "$proof" in
+    /*) [[ -e $proof ]] ;;
     */* | *.h)
       for directory in /usr/include /usr/local/include ${CPATH//:/ }; do
         [[ -e $directory/$proof ]] && return 0
@@ -24,7 +32,7 @@ present() {
       ;;
     libclang_rt.fuzzer) compgen -G '/usr/lib*/*/lib/clang/*/lib/*/libclang_rt.fuzzer*' >/dev/null ||
       compgen -G '/usr/lib*/clang/*/lib/*/libclang_rt.fuzzer*' >/dev/null ;;
-    *) command -v "$proof" >/dev/null ;;
+    *) PATH=$PATH:/usr/sbin:/sbin command -v "$proof" >/dev/null ;;
   esac
 }
 
@@ -38,15 +46,18 @@ for group in "${@:-build}"; do
     fuzz) list=$packages_fuzz ;;
     simgrid) list=$packages_simgrid ;;
     mpi) list=$packages_mpi ;;
+    testbed) list=$packages_testbed ;;
+    clients) list=$packages_clients ;;
+    clients-full) list=$packages_clients_full ;;
     *)
-      echo "setup.sh: unknown group '$group'; accepted: build lint fuzz simgrid mpi" >&2
+      echo "setup.sh: unknown group '$group'; accepted: build lint fuzz simgrid mpi testbed clients clients-full" >&2
       exit 2
       ;;
   esac
   for entry in $list; do
     present "${entry#*:}" && continue
     missing+=("${entry%%:*}")
-    [[ $group == simgrid || $group == mpi ]] || is_needed=yes
+    if [[ $group == build || $group == lint || $group == fuzz ]]; then is_needed=yes; fi
   done
 done
 ((${#missing[@]})) || exit 0

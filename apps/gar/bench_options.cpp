@@ -63,6 +63,14 @@ std::vector<std::int64_t> parse_sizes(const BenchArgs& args) {
   if (!args.factor.empty() && !args.increment.empty()) {
     throw UsageError("only one of -f and -i is needed: sizes grow by a factor or by an increment");
   }
+  if (!args.sizes.empty()) {
+    if (!(args.begin + args.end + args.factor + args.increment).empty()) {
+      throw UsageError("only one of --sizes and a range (-b, -e, -f, -i) is needed");
+    }
+    std::vector<std::int64_t> sizes;
+    for (const std::string& text : split(args.sizes)) sizes.push_back(parse_bytes("--sizes", text));
+    return sizes;
+  }
   std::int64_t begin = kDefaultBegin;
   std::int64_t end = kDefaultEnd;
   if (!args.begin.empty()) begin = parse_bytes("-b", args.begin);
@@ -217,6 +225,7 @@ void add_bench_options(CLI::App& verb, BenchArgs& args) {
   verb.add_option("-e,--end", args.end, "Last size (default 64MiB)")->type_name("SIZE");
   verb.add_option("-f,--factor", args.factor, "Factor between sizes (default 4)")->type_name("F");
   verb.add_option("-i,--increment", args.increment, "Increment between sizes, instead of a factor")->type_name("SIZE");
+  verb.add_option("--sizes", args.sizes, "These sizes, instead of a range")->type_name("SIZE[,SIZE...]");
   verb.add_option("-n,--iterations", args.iterations, "Timed iterations of each size and algorithm")
       ->type_name("N")
       ->capture_default_str();

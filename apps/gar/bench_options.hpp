@@ -21,6 +21,7 @@ struct BenchArgs {
   std::string end;
   std::string factor;
   std::string increment;
+  std::string sizes;
   std::string iterations = "20";
   std::string warmup = "5";
   std::string check = "1";

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <climits>
 #include <string_view>
+#include <thread>
 
 #include "apps/gar/mpi_session.hpp"
 #include "gar/errors.hpp"
@@ -147,7 +150,14 @@ class Session : public MpiSession {
     }
   }
 
-  void abort(int code) override { MPI_Abort(world_, code); }
+  void abort(int code) override {
+    // MPICH waits in MPI_Abort for peers that cannot be reached any more.
+    std::thread([code] {
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      _exit(code);
+    }).detach();
+    MPI_Abort(world_, code);
+  }
 
  private:
   MPI_Comm world_ = MPI_COMM_NULL;

@@ -1,74 +1,167 @@
-// The functions that the dynamic linker finds before those of the MPI library.
+// What is preloaded: the functions that the dynamic linker finds before those of the MPI library.
 //
-// Handles are pointers in Open MPI and integers in MPICH, and either build may find itself in a program of the other.
-// Then everything must reach the program's own library as it came; so arguments are machine words here, and only what
-// is taken over meets the types of mpi.h (interpose.cpp). That is sound where a word holds every argument of a C
-// function and an integer's upper half means nothing, as on x86-64 and aarch64.
+// This library needs no MPI, for either build may find itself in a program of the other MPI, or in one that has none.
+// At MPI_Init it asks the program's MPI for its name; if that is the one that it was built for, it loads the rest
+// (interpose.cpp, beside it in the same directory), and otherwise says so and stands aside. Until and unless the rest
+// is there, everything must reach the program's own library as it came. Handles are pointers in Open MPI and integers
+// in MPICH, so arguments are machine words here. That is sound where a word holds every argument of a C function and an
+// integer's upper half means nothing, as on x86-64 and aarch64.
 //
-// Open MPI's Fortran functions call PMPI_Allreduce, so that name is ours, too; MPICH's call MPI_Allreduce.
+// Fortran: Open MPI's functions call PMPI_Allreduce, so that name is ours, too; MPICH's call MPI_Allreduce, but
+// PMPI_Init.
+#include "apps/preload/exports.hpp"
+
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
 
 using Word = std::uintptr_t;
 static_assert(sizeof(Word) == sizeof(void*) && sizeof(Word) >= sizeof(int));
 
 namespace {
 
-/// The library's own function, behind ours.
+using gar::preload::Hooks;
+
+/// The rest of the library; null: it stands aside.
+const Hooks* hooks = nullptr;
+
+#ifdef GAR_PRELOAD_OPENMPI
+constexpr const char* kBuiltFor = "Open MPI";
+constexpr const char* kRest = "libgar-preload-openmpi-rest.so";
+bool is_ours(const std::string& version) { return version.find("Open MPI") != std::string::npos; }
+#else
+constexpr const char* kBuiltFor = "MPICH";
+constexpr const char* kRest = "libgar-preload-mpich-rest.so";
+// These have the same binary interface (the MPICH ABI Compatibility Initiative).
+bool is_ours(const std::string& version) {
+  return version.find("MPICH") != std::string::npos || version.find("MVAPICH") != std::string::npos ||
+         version.find("Intel(R) MPI") != std::string::npos;
+}
+#endif
+
+/// The next definition behind ours. A program may also have loaded its MPI by hand and for itself (Python does).
+void* look_up(const char* name) {
+  if (void* found = dlsym(RTLD_NEXT, name)) return found;
+  for (const char* library : {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi.so"}) {
+    void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    void* found = dlsym(handle, name);
+    dlclose(handle);
+    if (found != nullptr) return found;
+  }
+  std::fprintf(stderr, "gar: %s is not in any MPI library that this program has loaded\n", name);
+  std::abort();
+}
+
 template <class... Words>
 int call_native(const char* name, Words... words) {
   using Function = int (*)(Words...);
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name))(words...);  // NOLINT(*-reinterpret-cast): what dlsym gives
+  return reinterpret_cast<Function>(look_up(name))(words...);  // NOLINT(*-reinterpret-cast): what dlsym gives
 }
+
+/// Before MPI_Init nobody knows its rank but the launcher.
+bool is_first_process() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): only read
+    if (value != nullptr) return std::strcmp(value, "0") == 0;
+  }
+  return true;
+}
+
+void say(const std::string& text) {
+  if (!is_first_process()) return;
+  const std::string line = "gar: " + text + "; the program runs on its own library\n";
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+std::string version_of_mpi() {
+  std::string text(8192, '\0');  // MPICH's is that long
+  int length = 0;
+  call_native("PMPI_Get_library_version", text.data(), &length);
+  return text.c_str();
+}
+
+/// "Open MPI v4.1.4", "MPICH Version: 4.0.2"
+std::string first_words(const std::string& version) {
+  std::string out = version.substr(0, version.find_first_of(",\n"));
+  for (char& c : out) c = c == '\t' ? ' ' : c;
+  return out;
+}
+
+void load_rest() {
+  if (hooks != nullptr) return;
+  const std::string version = version_of_mpi();
+  if (!is_ours(version)) {
+    say(std::string("this preload library was built for ") + kBuiltFor + ", but the program's MPI is '" +
+        first_words(version) + "'; accepted is the build for that MPI, which 'gar mpirun' finds");
+    return;
+  }
+  Dl_info here{};
+  std::string path;
+  if (dladdr(reinterpret_cast<const void*>(&load_rest), &here) != 0 && here.dli_fname != nullptr) {
+    path = here.dli_fname;  // NOLINT(bugprone-branch-clone)
+  }
+  const std::size_t slash = path.rfind('/');
+  path = (slash == std::string::npos ? std::string() : path.substr(0, slash + 1)) + kRest;
+  void* rest = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (rest == nullptr) {
+    const char* reason = dlerror();
+    say(std::string("the preload library is not complete: ") + (reason == nullptr ? path : reason));
+    return;
+  }
+  using Attach = const Hooks* (*)(void* (*)(const char*), const char*);
+  hooks = reinterpret_cast<Attach>(dlsym(rest, "gar_preload_attach"))(look_up, version.c_str());
+}
+
+bool passes() { return hooks == nullptr || hooks->passes(); }
 
 }  // namespace
 
 // NOLINTBEGIN(readability-identifier-naming): MPI's names
 extern "C" {
 
-// interpose.cpp
-int gar_preload_passes();
-int gar_preload_init(int* argc, char*** argv);
-int gar_preload_init_thread(int* argc, char*** argv, int required, int* provided);
-int gar_preload_finalize();
-int gar_preload_all_reduce(Word, Word, Word, Word, Word, Word);
-int gar_preload_iall_reduce(Word, Word, Word, Word, Word, Word, Word);
-int gar_preload_reduce_scatter_block(Word, Word, Word, Word, Word, Word);
-int gar_preload_all_gather(Word, Word, Word, Word, Word, Word, Word);
-
-int MPI_Init(int* argc, char*** argv) { return gar_preload_init(argc, argv); }
-
-int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  return gar_preload_init_thread(argc, argv, required, provided);
+int MPI_Init(int* argc, char*** argv) {
+  load_rest();
+  return hooks == nullptr ? call_native("PMPI_Init", argc, argv) : hooks->init(argc, argv);
 }
 
-int MPI_Finalize() { return gar_preload_finalize(); }
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  load_rest();
+  if (hooks == nullptr) return call_native("PMPI_Init_thread", argc, argv, required, provided);
+  return hooks->init_thread(argc, argv, required, provided);
+}
+
+int MPI_Finalize() { return hooks == nullptr ? call_native("PMPI_Finalize") : hooks->finalize(); }
 
 int MPI_Allreduce(Word a, Word b, Word c, Word d, Word e, Word f) {
-  if (gar_preload_passes() != 0) return call_native("PMPI_Allreduce", a, b, c, d, e, f);
-  return gar_preload_all_reduce(a, b, c, d, e, f);
+  if (passes()) return call_native("PMPI_Allreduce", a, b, c, d, e, f);
+  return hooks->all_reduce(a, b, c, d, e, f);
 }
 
 int MPI_Iallreduce(Word a, Word b, Word c, Word d, Word e, Word f, Word g) {
-  if (gar_preload_passes() != 0) return call_native("PMPI_Iallreduce", a, b, c, d, e, f, g);
-  return gar_preload_iall_reduce(a, b, c, d, e, f, g);
+  if (passes()) return call_native("PMPI_Iallreduce", a, b, c, d, e, f, g);
+  return hooks->iall_reduce(a, b, c, d, e, f, g);
 }
 
 int MPI_Reduce_scatter_block(Word a, Word b, Word c, Word d, Word e, Word f) {
-  if (gar_preload_passes() != 0) return call_native("PMPI_Reduce_scatter_block", a, b, c, d, e, f);
-  return gar_preload_reduce_scatter_block(a, b, c, d, e, f);
+  if (passes()) return call_native("PMPI_Reduce_scatter_block", a, b, c, d, e, f);
+  return hooks->reduce_scatter_block(a, b, c, d, e, f);
 }
 
 int MPI_Allgather(Word a, Word b, Word c, Word d, Word e, Word f, Word g) {
-  if (gar_preload_passes() != 0) return call_native("PMPI_Allgather", a, b, c, d, e, f, g);
-  return gar_preload_all_gather(a, b, c, d, e, f, g);
+  if (passes()) return call_native("PMPI_Allgather", a, b, c, d, e, f, g);
+  return hooks->all_gather(a, b, c, d, e, f, g);
 }
 
-#ifdef GAR_PRELOAD_EXPORTS_PMPI
 int PMPI_Init(int* argc, char*** argv) __attribute__((alias("MPI_Init")));
 int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) __attribute__((alias("MPI_Init_thread")));
 int PMPI_Finalize() __attribute__((alias("MPI_Finalize")));
+#ifdef GAR_PRELOAD_OPENMPI
 int PMPI_Allreduce(Word, Word, Word, Word, Word, Word) __attribute__((alias("MPI_Allreduce")));
 int PMPI_Iallreduce(Word, Word, Word, Word, Word, Word, Word) __attribute__((alias("MPI_Iallreduce")));
 int PMPI_Reduce_scatter_block(Word, Word, Word, Word, Word, Word) __attribute__((alias("MPI_Reduce_scatter_block")));

@@ -1,4 +1,4 @@
-// What happens to a call of the program (exports.c).
+// What happens to a call of the program (exports.cpp).
 //
 // Whether a call is taken over follows from what MPI wants to be the same on all ranks (lengths in bytes, types,
 // operators), never from anything else.
@@ -7,6 +7,7 @@
 #include <chrono>
 #include <limits>
 
+#include "apps/preload/exports.hpp"
 #include "apps/preload/library.hpp"
 #include "apps/preload/real.hpp"
 #include "apps/preload/types.hpp"
@@ -35,11 +36,20 @@ int fail(MPI_Comm comm, const char* function, const char* what) {
   return MPI_ERR_OTHER;
 }
 
+/// An error of MPI about the program's arguments.
+struct MpiCode {
+  int code;
+};
+
 template <class F>
 int run(MPI_Comm comm, const char* function, const F& body) {
   try {
     body();
     return MPI_SUCCESS;
+  } catch (const MpiCode& e) {
+    const Inside inside;
+    MPI_Comm_call_errhandler(comm, e.code);
+    return e.code;
   } catch (const std::exception& e) {
     return fail(comm, function, e.what());
   }
@@ -169,6 +179,14 @@ std::int64_t block_bytes(const Gather& call) {
   return static_cast<std::int64_t>(in_bytes) * call.in_count == bytes ? bytes : 0;
 }
 
+/// Copies between typed memory and bytes, as MPI would do it in a message to ourselves. (MPI_Pack of MPICH does not
+/// take MPI_BOTTOM.) An error of MPI, as of a type that was not committed, is thrown as its code.
+void copy_typed(const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type) {
+  const int code = MPI_Sendrecv(in, in_count, in_type, 0, 0, out, out_count, out_type, 0, 0,
+                                Library::instance().self_comm(), MPI_STATUS_IGNORE);
+  if (code != MPI_SUCCESS) throw MpiCode{code};
+}
+
 /// Blocks that are not dense travel packed.
 void gather(const Gather& call, std::int64_t bytes, Shadow& shadow) {
   const Inside inside;
@@ -195,15 +213,13 @@ void gather(const Gather& call, std::int64_t bytes, Shadow& shadow) {
   const int count = is_in_place ? call.out_count : call.in_count;
   if (!is_dense(type)) {
     packed_in.resize(static_cast<std::size_t>(bytes));
-    int position = 0;
-    MPI_Pack(operation.in, count, type, packed_in.data(), static_cast<int>(bytes), &position, MPI_COMM_SELF);
+    copy_typed(operation.in, count, type, packed_in.data(), static_cast<int>(bytes), MPI_PACKED);
     operation.in = packed_in.data();
   }
   shadow.run(operation);
   for (int block = 0; !is_out_dense && block < shadow.size(); ++block) {
-    int position = 0;
-    MPI_Unpack(packed_out.data() + block * bytes, static_cast<int>(bytes), &position, own(block), call.out_count,
-               call.out_type, MPI_COMM_SELF);
+    copy_typed(packed_out.data() + block * bytes, static_cast<int>(bytes), MPI_PACKED, own(block), call.out_count,
+               call.out_type);
   }
 }
 
@@ -256,35 +272,49 @@ int finalize() {
 
 }  // namespace gar::preload
 
-// Called by exports.c, with words for arguments.
-extern "C" {
+namespace {
 
-int gar_preload_passes() { return static_cast<int>(gar::preload::passes()); }
+using namespace gar::preload;
 
-int gar_preload_init(int* argc, char*** argv) { return gar::preload::init(argc, argv); }
-
-int gar_preload_init_thread(int* argc, char*** argv, int required, int* provided) {
-  return gar::preload::init_thread(argc, argv, required, provided);
+int all_reduce_of(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return all_reduce({in, out, count, type, op, comm});
 }
 
-int gar_preload_finalize() { return gar::preload::finalize(); }
-
-int gar_preload_all_reduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return gar::preload::all_reduce({in, out, count, type, op, comm});
+int iall_reduce_of(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request* request) {
+  return iall_reduce({in, out, count, type, op, comm}, request);
 }
 
-int gar_preload_iall_reduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                            MPI_Request* request) {
-  return gar::preload::iall_reduce({in, out, count, type, op, comm}, request);
+int reduce_scatter_block_of(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return reduce_scatter_block({in, out, count, type, op, comm});
 }
 
-int gar_preload_reduce_scatter_block(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op,
-                                     MPI_Comm comm) {
-  return gar::preload::reduce_scatter_block({in, out, count, type, op, comm});
+int all_gather_of(const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type,
+                  MPI_Comm comm) {
+  return all_gather({in, in_count, in_type, out, out_count, out_type, comm});
 }
 
-int gar_preload_all_gather(const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count,
-                           MPI_Datatype out_type, MPI_Comm comm) {
-  return gar::preload::all_gather({in, in_count, in_type, out, out_count, out_type, comm});
+/// A function whose arguments come as words.
+template <class Out, class In>
+Out of_words(In function) {
+  return reinterpret_cast<Out>(reinterpret_cast<void (*)()>(function));  // NOLINT(*-reinterpret-cast): see exports.cpp
 }
+
+}  // namespace
+
+/// Called once, before MPI_Init, by exports.cpp.
+extern "C" const Hooks* gar_preload_attach(void* (*look_up)(const char*), const char* version) {
+  look_up_real(look_up);
+  Library::instance().set_version(version);
+  static const Hooks kHooks{
+      passes,
+      init,
+      init_thread,
+      finalize,
+      of_words<decltype(Hooks::all_reduce)>(all_reduce_of),
+      of_words<decltype(Hooks::iall_reduce)>(iall_reduce_of),
+      of_words<decltype(Hooks::reduce_scatter_block)>(reduce_scatter_block_of),
+      of_words<decltype(Hooks::all_gather)>(all_gather_of),
+  };
+  return &kHooks;
 }

@@ -18,47 +18,18 @@ namespace gar::preload {
 namespace {
 
 #ifdef OPEN_MPI
-constexpr const char* kBuiltFor = "Open MPI";
-constexpr std::array<std::string_view, 1> kAccepted{"Open MPI"};
+constexpr const char* kFamily = "Open MPI";
 #else
-constexpr const char* kBuiltFor = "MPICH";
-// The same binary interface (the MPICH ABI Compatibility Initiative).
-constexpr std::array<std::string_view, 3> kAccepted{"MPICH", "MVAPICH", "Intel(R) MPI"};
+constexpr const char* kFamily = "MPICH";
 #endif
 
-constexpr std::size_t kLongestVersion = 8192;  // MPICH's
-constexpr double kNoLimit = 1e9;               // ranks of a program may come as late as they like
-
-/// Before MPI_Init nobody knows its rank but the launcher.
-bool is_first_process() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): only read
-    if (value != nullptr) return std::strcmp(value, "0") == 0;
-  }
-  return true;
-}
-
-std::string version_of_mpi() {
-  if (real().get_library_version == nullptr) return {};
-  std::vector<char> text(kLongestVersion, '\0');
-  int length = 0;
-  real().get_library_version(text.data(), &length);
-  return {text.data()};
-}
-
-/// The version's first words: "Open MPI v4.1.4", "MPICH Version: 4.0.2".
-std::string first_line(const std::string& version) {
-  std::string out = version.substr(0, version.find_first_of(",\n"));
-  std::replace(out.begin(), out.end(), '\t', ' ');
-  return out;
-}
+constexpr double kNoLimit = 1e9;  // ranks of a program may come as late as they like
 
 /// "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n..." as a name and a number.
 std::string short_name(const std::string& version) {
   const std::size_t digit = version.find_first_of("0123456789");
-  if (digit == std::string::npos) return kBuiltFor;
-  return fmt::format("{} {}", kBuiltFor,
-                     version.substr(digit, version.find_first_not_of("0123456789.", digit) - digit));
+  if (digit == std::string::npos) return kFamily;
+  return fmt::format("{} {}", kFamily, version.substr(digit, version.find_first_not_of("0123456789.", digit) - digit));
 }
 
 }  // namespace
@@ -75,20 +46,9 @@ void Library::say(const std::string& text) {
   [[maybe_unused]] const auto written = write(STDERR_FILENO, lines.data(), lines.size());
 }
 
+void Library::set_version(const std::string& version) { mpi_name_ = short_name(version); }
+
 bool Library::prepare() {
-  const std::string version = version_of_mpi();
-  is_ours_ = std::any_of(kAccepted.begin(), kAccepted.end(),
-                         [&](std::string_view name) { return version.find(name) != std::string::npos; });
-  if (!is_ours_) {
-    if (is_first_process()) {
-      say(fmt::format(
-          "this preload library was built for {}, but the program's MPI is '{}'; the program runs on its own "
-          "library. Accepted is the build for that MPI ('gar mpirun' finds it)",
-          kBuiltFor, first_line(version)));
-    }
-    return false;
-  }
-  mpi_name_ = short_name(version);
   try {
     settings_ = settings_from_environment();
   } catch (const Error& e) {
@@ -99,7 +59,6 @@ bool Library::prepare() {
 }
 
 void Library::start() {
-  if (!is_ours_) return;
   const Inside inside;
   int level = MPI_THREAD_SINGLE;
   int size = 1;
@@ -122,6 +81,7 @@ void Library::start() {
     if (!is_active()) return;
     if (options_.topology) find_place(size);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval_, nullptr);
+    self_comm_ = duplicate_plainly(MPI_COMM_SELF).release();
     beside(MPI_COMM_WORLD, true);
   } catch (const std::exception& e) {
     is_active_ = false;
@@ -195,7 +155,7 @@ Library::Entry* Library::make_entry(MPI_Comm comm) {
                                        : mpi_communicator(comm, options_, MpiPath::kHierarchy);
     const int size = communicator.size();
     MPI_Comm check_comm = MPI_COMM_NULL;
-    if (settings_.checks) check_comm = duplicate_politely(comm).release();
+    if (settings_.checks) check_comm = duplicate_plainly(comm).release();
     entry->shadow = std::make_unique<Shadow>(std::move(communicator), check_comm, make_observer(size));
   } catch (const std::exception& e) {
     if (rank == 0) say(fmt::format("a communicator of the program is left to {}: {}", mpi_name_, e.what()));

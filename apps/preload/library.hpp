@@ -22,8 +22,9 @@ class Library {
   /// Lives until the process ends.
   static Library& instance();
 
-  /// Before MPI_Init: is this the MPI that the library was built for, and does the environment make sense? Says it
-  /// when not.
+  /// What MPI_Get_library_version says.
+  void set_version(const std::string& version);
+  /// Before MPI_Init: does the environment ask for us? Trouble with it is told by start().
   bool prepare();
   [[nodiscard]] bool upgrades_threads() const { return settings_.upgrades_threads; }
   /// After MPI_Init, collective: from now on calls are taken over, if all ranks agree.
@@ -45,6 +46,8 @@ class Library {
   Beside beside(MPI_Comm comm, bool may_make);
 
   Statistics& statistics() { return statistics_; }
+  /// This rank alone; errors as codes.
+  [[nodiscard]] MPI_Comm self_comm() const { return self_comm_; }
   /// One line on standard error, "gar: ...".
   static void say(const std::string& text);
   /// "Open MPI 4.1.4"
@@ -67,10 +70,10 @@ class Library {
   std::string trouble_;  ///< found by prepare(), to be told after MPI_Init
   std::string mpi_name_;
   std::atomic<bool> is_active_{false};
-  bool is_ours_ = false;  ///< the MPI is the one that we were built for
   bool allows_threads_ = false;
   int rank_ = 0;
   int keyval_ = MPI_KEYVAL_INVALID;
+  MPI_Comm self_comm_ = MPI_COMM_NULL;
   CommunicatorOptions options_;
   std::optional<JobPlace> place_;
   Statistics statistics_;

@@ -1,38 +1,30 @@
 #include "apps/preload/real.hpp"
 
-#include <dlfcn.h>
-
 namespace gar::preload {
 
 namespace {
 
-/// The next definition behind this library's: PMPI_ where a tool has wrapped MPI_ in a library behind us, it has had
-/// its turn when the program called it.
-template <class F>
-void look_up(F& function, const char* name) {
-  function = reinterpret_cast<F>(dlsym(RTLD_NEXT, name));  // NOLINT(*-reinterpret-cast): that is what dlsym gives
-}
+Real table;
 
-Real look_up_all() {
-  Real out;
-  look_up(out.init, "PMPI_Init");
-  look_up(out.init_thread, "PMPI_Init_thread");
-  look_up(out.finalize, "PMPI_Finalize");
-  look_up(out.get_library_version, "PMPI_Get_library_version");
-  look_up(out.all_reduce, "PMPI_Allreduce");
-  look_up(out.iall_reduce, "PMPI_Iallreduce");
-  look_up(out.reduce_scatter_block, "PMPI_Reduce_scatter_block");
-  look_up(out.all_gather, "PMPI_Allgather");
-  return out;
+template <class F>
+void take(F& function, void* (*look_up)(const char*), const char* name) {
+  function = reinterpret_cast<F>(look_up(name));  // NOLINT(*-reinterpret-cast): that is what dlsym gives
 }
 
 }  // namespace
 
 thread_local int Inside::depth_ = 0;
 
-const Real& real() {
-  static const Real kReal = look_up_all();
-  return kReal;
+const Real& real() { return table; }
+
+void look_up_real(void* (*look_up)(const char*)) {
+  take(table.init, look_up, "PMPI_Init");
+  take(table.init_thread, look_up, "PMPI_Init_thread");
+  take(table.finalize, look_up, "PMPI_Finalize");
+  take(table.all_reduce, look_up, "PMPI_Allreduce");
+  take(table.iall_reduce, look_up, "PMPI_Iallreduce");
+  take(table.reduce_scatter_block, look_up, "PMPI_Reduce_scatter_block");
+  take(table.all_gather, look_up, "PMPI_Allgather");
 }
 
 }  // namespace gar::preload

@@ -5,20 +5,19 @@
 
 namespace gar::preload {
 
-/// Null where the library has no such function.
 struct Real {
   int (*init)(int*, char***) = nullptr;
   int (*init_thread)(int*, char***, int, int*) = nullptr;
   int (*finalize)() = nullptr;
-  int (*get_library_version)(char*, int*) = nullptr;
   int (*all_reduce)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm) = nullptr;
   int (*iall_reduce)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*) = nullptr;
   int (*reduce_scatter_block)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm) = nullptr;
   int (*all_gather)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm) = nullptr;
 };
 
-/// Looked up once.
 const Real& real();
+/// Before anything else.
+void look_up_real(void* (*look_up)(const char*));
 
 /// What we call of MPI while this lives, on this thread, goes to the library, although the dynamic linker finds our
 /// functions first.

@@ -59,8 +59,8 @@ std::vector<Entry> make_entries() {
                             MPI_UNSIGNED_CHAR, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T}) {
     add(type, Kind::kCInteger, false);
   }
-  for (MPI_Datatype type :
-       {MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8, MPI_AINT, MPI_OFFSET, MPI_COUNT}) {
+  // Not MPI_OFFSET: Open MPI 4.1 compares it as an unsigned number.
+  for (MPI_Datatype type : {MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8, MPI_AINT, MPI_COUNT}) {
     add(type, Kind::kInteger);
   }
   for (MPI_Datatype type :

@@ -100,12 +100,13 @@ void make_progress() {
 }
 
 std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options,
-                                          MpiPath path) {
+                                          MpiPath path, int max_senders) {
   const int size = static_cast<int>(hosts.host_of.size());
   int rank = 0;
   check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   MpiTransportOptions mpi;
   mpi.timeout_s = options.timeout_s;
+  mpi.max_senders = max_senders;
   // Stages inside a host and between hosts can overlap; those of one host compete for its cores.
   if (hosts.num_hosts > 1) mpi.least_chunk_bytes = kLeastChunkBytes;
   if (path == MpiPath::kMessages || (path == MpiPath::kHierarchy && hosts.num_hosts == size)) {
@@ -146,7 +147,7 @@ Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath pat
   if (comm == MPI_COMM_NULL || (MPI_Comm_test_inter(comm, &is_inter) == MPI_SUCCESS && is_inter != 0)) {
     throw InvalidArgument("mpi_communicator: accepted is an intracommunicator");
   }
-  const OwnedComm own = duplicate_politely(comm);
+  const OwnedComm own = duplicate_plainly(comm);
   CommunicatorOptions complete;
   int num_fakes = 1;
   agree(own.get(), "read its options", [&] {
@@ -162,11 +163,14 @@ Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath pat
         fmt::format("mpi_communicator: kShared, but the ranks are on {} hosts; accepted is one host, or kHierarchy",
                     hosts.num_hosts));
   }
-  std::unique_ptr<Transport> transport = make_transport(own.get(), hosts, complete, path);
   const bool is_shared = path != MpiPath::kMessages && hosts.num_hosts < static_cast<int>(hosts.host_of.size());
   std::optional<Topology> topology = place_communicator(own.get(), hosts, complete, is_shared, place);
   if (!topology) topology = measure_network(own.get(), hosts, is_shared);
   complete.topology.reset();
+  int max_senders = 0;
+  agree(own.get(), "read GAR_MAX_SENDERS", [&] { max_senders = admitted_senders(*topology); });
+  max_senders = all_reduce_politely(own.get(), max_senders, MPI_MIN);
+  std::unique_ptr<Transport> transport = make_transport(own.get(), hosts, complete, path, max_senders);
   std::optional<Communicator> out;
   agree(own.get(), "make the communicator",
         [&] { out.emplace(make_communicator(std::move(transport), complete, *topology)); });

@@ -89,7 +89,8 @@ MpiTransport::MpiTransport(MPI_Comm comm, const MpiTransportOptions& options)
   allows_threads_ = level == MPI_THREAD_MULTIPLE;
   void* largest_tag = nullptr;
   int is_set = 0;
-  if (MPI_Comm_get_attr(comm_, MPI_TAG_UB, &largest_tag, &is_set) == MPI_SUCCESS && is_set != 0) {
+  // Open MPI has it on the world's communicator and its duplicates only.
+  if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest_tag, &is_set) == MPI_SUCCESS && is_set != 0) {
     tags_ = MpiTags(*static_cast<int*>(largest_tag));
   }
   if (options_.num_slots <= 0) options_.num_slots = kNumSlots;
@@ -100,6 +101,7 @@ MpiTransport::MpiTransport(MPI_Comm comm, const MpiTransportOptions& options)
   requests_ = std::make_unique<RequestCache>(comm_, kKeptRequests);
   control_ = std::make_unique<MpiControl>(comm_, rank_, size_, tags_);
   exchange_ = std::make_unique<MpiExchange>(comm_, rank_, size_, tags_);
+  admission_ = std::make_unique<MpiAdmission>(comm_, rank_, size_, options_.max_senders);
 }
 
 MpiTransport::~MpiTransport() {
@@ -109,6 +111,7 @@ MpiTransport::~MpiTransport() {
     static_cast<void>(requests_.release());
     static_cast<void>(control_.release());
     static_cast<void>(exchange_.release());
+    static_cast<void>(admission_.release());
     return;
   }
   cancel_receives();
@@ -167,14 +170,15 @@ int MpiTransport::start(bool is_send, int peer, std::byte* memory, std::int64_t 
 }
 
 bool MpiTransport::poll() {
-  if (active_.empty()) return false;
+  const bool has_sent = send_admitted();
+  if (active_.empty()) return has_sent;
   int num_done = 0;
   done_.resize(active_.size());
   statuses_.resize(active_.size());
   const int code =
       MPI_Testsome(static_cast<int>(active_.size()), active_.data(), &num_done, done_.data(), statuses_.data());
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check_mpi(code, "MPI_Testsome");
-  if (num_done == 0 || num_done == MPI_UNDEFINED) return false;
+  if (num_done == 0 || num_done == MPI_UNDEFINED) return has_sent;
   std::optional<Failed> failed;
   order_.resize(static_cast<std::size_t>(num_done));
   std::iota(order_.begin(), order_.end(), 0);
@@ -208,7 +212,8 @@ void MpiTransport::complete(std::size_t i, bool is_reusable) {
   if (owner.message.is_send) {
     --slot.user_sends[index(owner.index)].num_pending;
   } else {
-    --slot.steps[index(owner.step)].recvs[index(owner.index)].num_pending;
+    Recv& recv = slot.steps[index(owner.step)].recvs[index(owner.index)];
+    if (--recv.num_pending == 0 && recv.is_admitted) admission_->arrived(owner.message.peer);
   }
 }
 
@@ -283,6 +288,7 @@ bool MpiTransport::try_open(Flight& flight) {
   const std::vector<ChunkStep>& steps = flight.program->steps;
   // Two steps of one tag are received in the order in which they are sent only when they are posted in that order.
   slot.is_posted_early = steps.empty() || steps.back().number < tags_.step_limit();
+  if (options_.max_senders > 0) expect(flight);
   if (!slot.is_posted_early) return true;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     for (std::size_t i = 0; i < steps[s].recvs.size(); ++i) {
@@ -318,12 +324,13 @@ void MpiTransport::send(const Flight& flight, int step, std::size_t message) {
   owner.step = step;
   const std::int64_t bytes = (send.end - send.begin) * flight.element_size;
   control_->announce(send.peer);
+  const int admission_tag = tags_.admission(flight.slot, chunk_step.number);
   std::byte* packed = slot.steps[index(step)].packed[message];
   if (packed == nullptr) {
     owner.index = static_cast<int>(slot.user_sends.size());
     std::byte* memory = place_of(flight, send.parts.front());
     slot.user_sends.push_back({{memory, memory + bytes}, step, 0});
-    slot.user_sends.back().num_pending = start(true, send.peer, memory, bytes, owner);
+    send_or_hold({send.peer, memory, bytes, owner}, admission_tag);
     return;
   }
   std::byte* out = packed;
@@ -331,7 +338,51 @@ void MpiTransport::send(const Flight& flight, int step, std::size_t message) {
     std::memcpy(out, place_of(flight, part), static_cast<std::size_t>(part.count * flight.element_size));
     out += part.count * flight.element_size;
   }
-  start(true, send.peer, packed, bytes, owner);
+  send_or_hold({send.peer, packed, bytes, owner}, admission_tag);
+}
+
+void MpiTransport::send_or_hold(const Held& message, int admission_tag) {
+  Slot& slot = slots_[index(message.owner.slot)];
+  int num_pending = 1;
+  if (admission_->concerns(message.bytes)) {
+    ++slot.num_pending;
+    admission_->await(message.peer, admission_tag, num_held_);
+    held_.emplace(num_held_++, message);
+  } else {
+    num_pending = start(true, message.peer, message.memory, message.bytes, message.owner);
+  }
+  if (message.owner.index >= 0) slot.user_sends[index(message.owner.index)].num_pending = num_pending;
+}
+
+/// True when something has left.
+bool MpiTransport::send_admitted() {
+  if (held_.empty()) return false;
+  bool has_sent = false;
+  for (const std::int64_t id : admission_->admitted()) {
+    const Held message = held_.extract(id).mapped();
+    Slot& slot = slots_[index(message.owner.slot)];
+    --slot.num_pending;
+    const int num_pending = start(true, message.peer, message.memory, message.bytes, message.owner);
+    if (message.owner.index >= 0) slot.user_sends[index(message.owner.index)].num_pending = num_pending;
+    has_sent = true;
+  }
+  return has_sent;
+}
+
+/// Tells the senders of a chunk, step by step, when they may send.
+void MpiTransport::expect(const Flight& flight) {
+  const std::vector<ChunkStep>& steps = flight.program->steps;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    std::vector<MpiAdmission::Expected> messages;
+    for (std::size_t i = 0; i < steps[s].recvs.size(); ++i) {
+      const ChunkRecv& recv = steps[s].recvs[i];
+      if (!is_mine(recv.peer) || !admission_->concerns((recv.end - recv.begin) * flight.element_size)) continue;
+      slot_of(flight).steps[s].recvs[i].is_admitted = true;
+      messages.push_back({recv.peer, tags_.admission(flight.slot, steps[s].number)});
+    }
+    admission_->expect(std::move(messages));
+  }
+  admission_->admit();
 }
 
 bool MpiTransport::try_send(Flight& flight, int step) {
@@ -451,6 +502,7 @@ std::string MpiTransport::awaited() const {
   std::set<int> receivers;
   for (const Owner& owner : owners_) (owner.message.is_send ? receivers : senders).insert(owner.message.peer);
   if (exchange_->awaited() >= 0) senders.insert(exchange_->awaited());
+  for (const auto& [id, message] : held_) receivers.insert(message.peer);
   const auto list = [](const std::set<int>& ranks, std::string_view what) {
     std::string out;
     int shown = 0;
@@ -497,6 +549,8 @@ void MpiTransport::cancel_receives() noexcept {
     if (!owners_[i].message.is_send) MPI_Cancel(&active_[i]);
   }
   exchange_->cancel();
+  admission_->cancel();
+  held_.clear();
   const std::int64_t limit = now_ns() + kCancelNs;
   const auto is_receive = [](const Owner& owner) { return !owner.message.is_send; };
   while (std::any_of(owners_.begin(), owners_.end(), is_receive) && now_ns() < limit) {

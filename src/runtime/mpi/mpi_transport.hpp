@@ -15,10 +15,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "runtime/mpi/admission.hpp"
 #include "runtime/mpi/control.hpp"
 #include "runtime/mpi/exchange.hpp"
 #include "runtime/mpi/mpi_call.hpp"
@@ -35,6 +37,8 @@ struct MpiTransportOptions {
   std::int64_t chunk_bytes = 0;  ///< 0: chosen
   /// Plans that overlap their stages may cut chunks down to this; 0: they do not.
   std::int64_t least_chunk_bytes = 0;
+  /// Receivers admit senders, so many at a time (admission.hpp); 0: they do not.
+  int max_senders = 0;
 };
 
 class MpiTransport final : public Transport {
@@ -66,7 +70,9 @@ class MpiTransport final : public Transport {
   /// Takes in what has come. True when a message has.
   bool poll();
   /// Is a message under way?
-  [[nodiscard]] bool is_waiting() const { return !active_.empty() || exchange_->awaited() >= 0; }
+  [[nodiscard]] bool is_waiting() const {
+    return !active_.empty() || admission_->is_waiting() || exchange_->awaited() >= 0;
+  }
   [[nodiscard]] const RequestCache& requests() const { return *requests_; }
 
  private:
@@ -102,6 +108,7 @@ class MpiTransport final : public Transport {
   struct Recv {
     RecvState state = RecvState::kElsewhere;
     bool is_direct = false;
+    bool is_admitted = false;  ///< its sender waits for our permission
     std::byte* memory = nullptr;
     int num_pending = 0;
   };
@@ -125,6 +132,14 @@ class MpiTransport final : public Transport {
     int index = -1;  ///< receive: in StepState::recvs; send: in user_sends, or -1
   };
 
+  /// A message that has not been admitted yet.
+  struct Held {
+    int peer = 0;
+    std::byte* memory = nullptr;
+    std::int64_t bytes = 0;
+    Owner owner;
+  };
+
   struct Failed {
     MpiMessage message;
     int code = MPI_SUCCESS;
@@ -142,6 +157,9 @@ class MpiTransport final : public Transport {
   void post(const Flight& flight, int step, std::size_t message);
   void post_deferred(const Flight& flight, int step);
   void send(const Flight& flight, int step, std::size_t message);
+  void send_or_hold(const Held& message, int admission_tag);
+  bool send_admitted();
+  void expect(const Flight& flight);
   [[nodiscard]] bool may_write(const Flight& flight, int step);
   void complete(std::size_t i, bool is_reusable);
   [[noreturn]] void message_failed(const Failed& failed);
@@ -161,6 +179,9 @@ class MpiTransport final : public Transport {
   std::unique_ptr<RequestCache> requests_;
   std::unique_ptr<MpiControl> control_;
   std::unique_ptr<MpiExchange> exchange_;
+  std::unique_ptr<MpiAdmission> admission_;
+  std::map<std::int64_t, Held> held_;
+  std::int64_t num_held_ = 0;  ///< ever
   std::uint64_t operation_hash_ = 0;
   std::vector<Slot> slots_;
   std::vector<MPI_Request> active_;

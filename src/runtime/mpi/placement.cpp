@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <numeric>
 
 #include "gar/errors.hpp"
@@ -105,6 +109,34 @@ std::vector<std::int64_t> servers_of(const Topology& network, const Hosts& hosts
                   "rank, or one per host",
                   network.name(), network.num_servers(), network.num_servers() == 1 ? "" : "s", num_ranks,
                   hosts.num_hosts, hosts.num_hosts == 1 ? "" : "s"));
+}
+
+// With one at a time a port stands idle while the next sender is told, and waits whenever that one is busy elsewhere;
+// two lose little (measured on the virtual cluster, docs/validation.md).
+constexpr double kLeastSenders = 2;
+
+int admitted_senders(const Topology& topology) {
+  const char* text = std::getenv("GAR_MAX_SENDERS");  // NOLINT(concurrency-mt-unsafe): only read
+  if (text != nullptr && *text != '\0') {
+    int value = 0;
+    const char* end = text + std::strlen(text);
+    const auto [stop, error] = std::from_chars(text, end, value);
+    if (error != std::errc() || stop != end || value < 0) {
+      throw InvalidArgument(fmt::format(
+          "GAR_MAX_SENDERS={} in the environment: accepted is a number of senders, or 0 for no limit", text));
+    }
+    return value;
+  }
+  double least = 0;
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    const LinkParams& link = topology.node(id).uplink;
+    if (id == topology.root() || link.epsilon <= 0) continue;
+    // Every rank below the link admits on its own.
+    const double share = link.incast_threshold / static_cast<double>(topology.num_servers(id));
+    const double senders = std::clamp(std::floor(share), kLeastSenders, 1e6);
+    least = least == 0 ? senders : std::min(least, senders);
+  }
+  return static_cast<int>(least);
 }
 
 }  // namespace gar

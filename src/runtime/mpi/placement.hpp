@@ -20,6 +20,11 @@ Topology place_ranks(const Topology& network, const std::vector<std::int64_t>& s
 /// network has as many servers as neither.
 std::vector<std::int64_t> servers_of(const Topology& network, const Hosts& hosts);
 
+/// How many senders a rank can admit at once so that no link with incast (epsilon above 0) is met by more than its
+/// threshold (but two always); 0: there is no such link. GAR_MAX_SENDERS in the environment wins. Throws
+/// InvalidArgument.
+int admitted_senders(const Topology& topology);
+
 /// A job's network, and where this process is; for communicators of a part of the job.
 struct JobPlace {
   Topology network;

@@ -90,7 +90,17 @@ class OwnedComm {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-/// A duplicate, so that nothing that we send mixes with what others send.
+/// The same ranks, but nothing else of `comm`: copying the attributes of somebody else's communicator would call
+/// functions of his.
+inline OwnedComm duplicate_plainly(MPI_Comm comm) {
+  int rank = 0;
+  MPI_Comm copy = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_split(comm, 0, rank, &copy), "MPI_Comm_split");
+  return OwnedComm(copy);
+}
+
+/// A duplicate of our own, so that nothing that we send mixes with what others send.
 inline OwnedComm duplicate_politely(MPI_Comm comm) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
