@@ -216,6 +216,7 @@ bool Library::stop() {
   if (rank_ == 0) {
     say(fmt::format("GAR_CHECK: {} calls compared on {} ranks, {} differences", num_checked, size, num_differences));
   }
+  barrier_politely(MPI_COMM_WORLD);  // nobody ends the job before that is written
   return num_differences > 0;
 }
 

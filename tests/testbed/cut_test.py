@@ -1,0 +1,73 @@
+"""A cable is pulled in the middle of an AllReduce: cut_test.py PROGRAM openmpi|mpich
+
+Every rank says within the time limit that others are silent, and the cluster can go and come again at once.
+"""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CLUSTER = [sys.executable, "-B", os.path.join(ROOT, "testbed", "cluster")]
+NAME = "c%d" % os.getpid()
+NUM_HOSTS = 5
+LIMIT_S = 3.0  # of the program
+SLACK_S = 6.0  # the others are told, busy machines are slow
+
+
+def cluster(verb, *words, code=0):
+    done = subprocess.run([*CLUSTER, verb, "--name", NAME, *words], capture_output=True, text=True, timeout=90)
+    if code is not None and done.returncode != code:
+        raise AssertionError("%s: exit %d\n%s%s" % (verb, done.returncode, done.stdout, done.stderr))
+    return done
+
+
+class Cut(unittest.TestCase):
+    def setUp(self):
+        cluster("up", "--hosts", str(NUM_HOSTS), "--rate", "25mbit", "--queue", "32kb", "--tcp", "cubic")
+
+    def tearDown(self):
+        cluster("down", code=None)
+
+    def wait_for(self, pattern, number, seconds):
+        deadline = time.monotonic() + seconds
+        while len(glob.glob(pattern)) < number:
+            self.assertLess(time.monotonic(), deadline,
+                            "%d of %d within %.1f s" % (len(glob.glob(pattern)), number, seconds))
+            time.sleep(0.02)
+
+    def test_cut(self):
+        with tempfile.TemporaryDirectory() as notes:
+            run = subprocess.Popen([*CLUSTER, "run", "--name", NAME, "--mpi", MPI, "--timeout", "60", "--", PROGRAM, notes,
+                                    str(LIMIT_S)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                self.wait_for(notes + "/*.running", NUM_HOSTS, 30)
+                cluster("cut", "h2")
+                begin = time.monotonic()
+                self.wait_for(notes + "/*.failed", NUM_HOSTS, LIMIT_S + SLACK_S)
+                print("all ranks reported %.1f s after the cut (limit %.0f s)" % (time.monotonic() - begin, LIMIT_S))
+                for rank in range(NUM_HOSTS):
+                    with open("%s/rank-%d.failed" % (notes, rank), encoding="utf-8") as file:
+                        text = file.read()
+                    self.assertRegex(text, r"nothing has come for 3 s|rank \d+", "rank %d: %s" % (rank, text))
+                    self.assertNotIn("never failed", text)
+            finally:
+                begin = time.monotonic()
+                cluster("down")  # while the program is still there
+                run.wait(timeout=30)
+        self.assertLess(time.monotonic() - begin, 30)
+        cluster("up", "--hosts", "2", "--rate", "25mbit")
+        done = cluster("run", "--mpi", MPI, "--", "hostname")
+        self.assertEqual(sorted(done.stdout.split()), [NAME + "-h0", NAME + "-h1"])
+
+
+if __name__ == "__main__":
+    PROGRAM, MPI = sys.argv.pop(1), sys.argv.pop(1)
+    checked = subprocess.run([*CLUSTER, "check"], capture_output=True, text=True)
+    if checked.returncode != 0:
+        print("skipped: " + (checked.stderr or checked.stdout).strip())
+        sys.exit(77)
+    unittest.main()
