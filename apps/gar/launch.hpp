@@ -3,6 +3,7 @@
 #pragma once
 
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -42,6 +43,18 @@ enum class MpiLibrary { kOpenMpi, kMpich };
 /// "Open MPI"; "openmpi".
 std::string_view title(MpiLibrary library);
 std::string_view word(MpiLibrary library);
+
+/// Which MPI a launcher starts, as its --version says; it has some seconds for that. Nothing: another one.
+std::optional<MpiLibrary> library_of(const std::string& launcher);
+
+/// Where this program is.
+std::filesystem::path own_path();
+/// argv of this process.
+std::vector<std::string> own_arguments();
+/// A program on the PATH.
+std::optional<std::string> find_on_path(const std::string& name);
+/// Replaces this process; the first word is a path. Throws std::runtime_error when it cannot.
+[[noreturn]] void become(const std::vector<std::string>& words);
 
 /// The job that an mpirun has started this process in, as its environment says.
 struct MpiJob {

@@ -1,5 +1,7 @@
 // MPI: whether an mpirun has started this process, and how to start one.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +18,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <stdexcept>
 #include <system_error>
 
@@ -35,31 +37,6 @@ std::optional<int> number(const char* text) {
   const auto [at, error] = std::from_chars(text, end, value);
   if (error != std::errc() || at != end) return std::nullopt;
   return value;
-}
-
-std::filesystem::path own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
-
-/// argv of this process.
-std::vector<std::string> own_arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::string> out;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\0', begin), text.size());
-    out.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return out;
-}
-
-[[noreturn]] void become(const std::vector<std::string>& words) {
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  std::fflush(nullptr);
-  execv(argv[0], argv.data());
-  throw std::runtime_error(fmt::format("{} cannot be started: {}", words.front(), std::strerror(errno)));
 }
 
 struct Ended {
@@ -108,28 +85,37 @@ Ended run_command(const std::vector<std::string>& words) {
   return out;
 }
 
-std::optional<std::string> find_on_path(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  const std::string_view places = path == nullptr ? "/usr/bin" : path;
-  for (std::size_t begin = 0; begin <= places.size();) {
-    const std::size_t end = std::min(places.find(':', begin), places.size());
-    const std::string candidate = fmt::format("{}/{}", places.substr(begin, end - begin), name);
-    if (end > begin && access(candidate.c_str(), X_OK) == 0) return candidate;
-    begin = end + 1;
+/// What a command prints on standard output, its first few kilobytes; it has `seconds` for that.
+std::string output_of(const std::vector<std::string>& words, double seconds) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return "";
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(null, STDIN_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+    execl(words[0].c_str(), words[0].c_str(), words[1].c_str(), static_cast<char*>(nullptr));
+    _exit(kExitRunTime);
   }
-  return std::nullopt;
-}
-
-/// What a plain `mpirun` says that it is.
-bool is_of(MpiLibrary library, const std::string& mpirun) {
-  const std::string command = fmt::format("'{}' --version 2>/dev/null", mpirun);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  if (!pipe) return false;
-  std::string text(4096, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), pipe.get()));
-  const bool is_open_mpi = text.find("Open MPI") != std::string::npos || text.find("OpenRTE") != std::string::npos ||
-                           text.find("open-mpi") != std::string::npos;
-  return library == MpiLibrary::kOpenMpi ? is_open_mpi : text.find("HYDRA") != std::string::npos;
+  close(ends[1]);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  std::string text;
+  std::array<char, 4096> part{};
+  while (pid > 0 && text.size() < 65536) {
+    const std::chrono::duration<double> left = end - std::chrono::steady_clock::now();
+    pollfd ready{ends[0], POLLIN, 0};
+    if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count() * 1000) + 1) <= 0) break;
+    const ssize_t bytes = read(ends[0], part.data(), part.size());
+    if (bytes <= 0) break;
+    text.append(part.data(), static_cast<std::size_t>(bytes));
+  }
+  close(ends[0]);
+  if (pid > 0) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  return text;
 }
 
 /// What is missing for a library; empty: nothing.
@@ -162,6 +148,51 @@ MpiLibrary choose_library(std::optional<MpiLibrary> wish) {
 }
 
 }  // namespace
+
+std::filesystem::path own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+std::vector<std::string> own_arguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\0', begin), text.size());
+    out.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+[[noreturn]] void become(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  std::fflush(nullptr);
+  execv(argv[0], argv.data());
+  throw std::runtime_error(fmt::format("{} cannot be started: {}", words.front(), std::strerror(errno)));
+}
+
+std::optional<std::string> find_on_path(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  const std::string_view places = path == nullptr ? "/usr/bin" : path;
+  for (std::size_t begin = 0; begin <= places.size();) {
+    const std::size_t end = std::min(places.find(':', begin), places.size());
+    const std::string candidate = fmt::format("{}/{}", places.substr(begin, end - begin), name);
+    if (end > begin && access(candidate.c_str(), X_OK) == 0) return candidate;
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<MpiLibrary> library_of(const std::string& launcher) {
+  constexpr double kMaxSeconds = 5;
+  const std::string text = output_of({launcher, "--version"}, kMaxSeconds);
+  const auto has = [&](const char* name) { return text.find(name) != std::string::npos; };
+  if (has("Open MPI") || has("OpenRTE") || has("open-mpi")) return MpiLibrary::kOpenMpi;
+  if (has("HYDRA") || has("MPICH")) return MpiLibrary::kMpich;
+  return std::nullopt;
+}
 
 std::string_view title(MpiLibrary library) { return library == MpiLibrary::kOpenMpi ? "Open MPI" : "MPICH"; }
 std::string_view word(MpiLibrary library) { return library == MpiLibrary::kOpenMpi ? "openmpi" : "mpich"; }
@@ -209,7 +240,7 @@ std::optional<std::string> find_mpirun(MpiLibrary library) {
   }
   for (const char* name : {"mpirun", "mpiexec", "mpiexec.hydra"}) {
     auto found = find_on_path(name);
-    if (found && is_of(library, *found)) return found;
+    if (found && library_of(*found) == library) return found;
   }
   return std::nullopt;
 }

@@ -30,6 +30,7 @@ void set_up(CLI::App& program, Context& context) {
   gar::cli::add_simulate(program, context);
   gar::cli::add_compare(program, context);
   gar::cli::add_bench(program, context);
+  gar::cli::add_mpirun(program, context);
   gar::cli::add_reproduce(program, context);
   gar::cli::add_completion(program, context);
   gar::cli::add_manual(program, context);

@@ -51,6 +51,10 @@ check 'gar simulate --plan pl' plan.json
 check 'gar simulate --engine ' auto flows classes
 check 'gar simulate --de' --degrade
 check 'gar compare -t ss24 --algo gentree,ri' gentree,ring
+check 'gar mpi' mpirun
+check 'gar mpirun --mpi ' openmpi mpich
+check 'gar mpirun --profile pl' plan.json
+check 'gar mpirun --min' --min-bytes
 
 for shell in zsh fish; do
   "$gar" completion $shell >"gar.$shell"

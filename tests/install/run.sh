@@ -60,4 +60,18 @@ for flavour in openmpi mpich; do
   [[ $flavour == mpich ]] || options+=(--oversubscribe --mca btl "self,vader")
   timeout 60 "mpirun.$flavour" "${options[@]}" "$work/with_$flavour" | tee "$work/mpi_output"
   grep -q '^2 ranks: largest 1 0, sums 1 10 100$' "$work/mpi_output"
+  # gar finds the preload library where it was installed, and a program that knows nothing of it runs.
+  cat >"$work/plain.c" <<'END'
+#include <mpi.h>
+int main(int argc, char** argv) {
+  int one = 1, sum = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return sum == 2 ? 0 : 1;
+}
+END
+  "mpicc.$flavour" "$work/plain.c" -o "$work/plain_$flavour"
+  timeout 60 "$work/usr/bin/gar" mpirun --check --min-bytes 0 -- "mpirun.$flavour" "${options[@]}" "$work/plain_$flavour" 2>"$work/mpi_errors"
+  grep -q '^gar: GAR_CHECK: 2 calls compared on 2 ranks, 0 differences$' "$work/mpi_errors"
 done

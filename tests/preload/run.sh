@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# A plain MPI program with the preload library:
+#   run.sh openmpi|mpich MPIRUN LIBRARY plain|check|hosts|same RANKS PROGRAM [ARGUMENTS]
+# plain: as users run it; the library says nothing. check: every call that it can take over is compared with the MPI
+# library's, as many as the program says that there are. hosts: check, on two pretended hosts. same: the program prints
+# the same with and without the library.
+set -euo pipefail
+flavour=$1 mpirun=$2 library=$3 mode=$4 ranks=$5
+shift 5
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 UCX_LOG_LEVEL=error
+export OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo UCX_NET_DEVICES=lo
+fail() {
+  echo "run.sh: $*"
+  cat "$work/out" "$work/err"
+  exit 1
+}
+
+# run SETTING... -- PROGRAM...
+run() {
+  local options=() set=(-x)
+  if [[ $flavour == openmpi ]]; then
+    options=(--oversubscribe --mca btl "self,vader" --mca mpi_yield_when_idle 1)
+  else
+    set=(-genv)
+  fi
+  while [[ $1 != -- ]]; do
+    if [[ $flavour == openmpi ]]; then options+=("${set[@]}" "$1"); else options+=("${set[@]}" "${1%%=*}" "${1#*=}"); fi
+    shift
+  done
+  shift
+  timeout -k 5 "${PRELOAD_TEST_SECONDS:-60}" "$mpirun" "${options[@]}" -n "$ranks" "$@" >"$work/out" 2>"$work/err" </dev/null
+}
+
+# The program's "calls N" are the least that the library has to have compared.
+check_compared() {
+  local calls line compared
+  calls=$(sed -n 's/^calls //p' "$work/out")
+  [[ -n $calls ]] || fail "the program does not say how many calls it made"
+  line=$(grep -h '^gar: GAR_CHECK: .* calls* compared' "$work/err" || true)
+  if ((calls == 0)) && [[ -z $line ]]; then return; fi
+  [[ $(wc -l <<<"$line") == 1 && -n $line ]] || fail "not one line about the comparison, but: '$line'"
+  compared=$(sed -E 's/^gar: GAR_CHECK: ([0-9,]+) calls* compared on .*/\1/; s/,//g' <<<"$line")
+  [[ $line == *"on $ranks rank"* && $line == *" 0 differences"* ]] || fail "differences: $line"
+  ((compared >= calls)) || fail "$compared calls were taken over, the program made $calls that could be"
+  echo "$compared calls compared, $calls expected at least"
+}
+
+case $mode in
+  plain)
+    run "LD_PRELOAD=$library" -- "$@" || fail "exit code $?"
+    ! grep -q 'gar' "$work/err" || fail "the library speaks without being asked"
+    ;;
+  check | hosts)
+    settings=("LD_PRELOAD=$library" GAR_CHECK=1 GAR_MIN_BYTES=0)
+    [[ $mode == check ]] || settings+=(GAR_FAKE_HOSTS=2)
+    run "${settings[@]}" -- "$@" || fail "exit code $?"
+    check_compared
+    ;;
+  same)
+    code=0
+    run GAR_DISABLE=1 -- "$@" || code=$?
+    if ((code)); then
+      echo "skipped: without the library the program ends with code $code: this MPI does not check arguments"
+      exit 77
+    fi
+    cp "$work/out" "$work/without"
+    run "LD_PRELOAD=$library" GAR_MIN_BYTES=0 -- "$@" || fail "exit code $?"
+    diff -u --label without "$work/without" --label with "$work/out" || fail "the program prints something else"
+    ;;
+  *)
+    echo "run.sh: unknown mode '$mode'" >&2
+    exit 2
+    ;;
+esac
+! grep -h 'FAILED' "$work/out" "$work/err" || fail "the program found failures"

@@ -1,0 +1,48 @@
+# For the test scripts beside it, called with GAR SOURCE_DIR BUILD_DIR.
+# shellcheck shell=bash
+gar=$(realpath "$1")
+# shellcheck disable=SC2034
+source_dir=$(realpath "$2")
+build=$(realpath "$3")
+libraries=$(dirname "$gar")/../lib/gar
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 UCX_LOG_LEVEL=error
+export OMPI_MCA_btl=self,vader OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1 UCX_NET_DEVICES=lo
+for name in "${!GAR_@}" LD_PRELOAD; do unset "$name"; done
+cd "$work" || exit 1
+
+fail() {
+  echo "$(basename "$0"): $*"
+  head -n 30 out err 2>/dev/null || true
+  exit 1
+}
+# The MPIs with everything that is needed.
+flavours=()
+for flavour in openmpi mpich; do
+  [[ -e $libraries/libgar-preload-$flavour.so && -x $build/tests/preload/preload_${flavour}_life ]] || continue
+  if command -v "mpirun.$flavour" >/dev/null; then flavours+=("$flavour"); fi
+done
+((${#flavours[@]})) || {
+  echo "skipped: no preload library, or no mpirun"
+  exit 77
+}
+# program FLAVOUR STEM
+program() { echo "$build/tests/preload/preload_$1_$2"; }
+
+# runs CODE COMMAND...: the exit code is CODE (or not 0, when that is "error")
+runs() {
+  local expected=$1 code=0
+  shift
+  timeout -k 5 60 "$@" >out 2>err </dev/null || code=$?
+  case $expected in
+    error) ((code != 0 && code != 124 && code != 137)) || fail "$*: exit code $code, not an error" ;;
+    *) ((code == expected)) || fail "$*: exit code $code, not $expected" ;;
+  esac
+}
+# says 'regular expression': exactly one line of ours, and it is this
+says() {
+  [[ $(grep -c '^gar: ' err) == 1 ]] || fail "not one line of gar's"
+  grep -Eq -- "^gar: .*$1" err || fail "gar does not say '$1'"
+}
+results_are_right() { ! grep -q FAILED out err || fail "wrong results"; }
