@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 
 #include "apps/preload/exports.hpp"
@@ -66,7 +67,8 @@ struct Reduction {
 };
 
 /// Nothing: left to the library, for `reason`.
-std::optional<Operation> operation_of(const Reduction& call, Collective collective, Left& reason) {
+std::optional<Operation> operation_of(const Reduction& call, Collective collective, std::int64_t min_bytes,
+                                      Left& reason) {
   reason = Left::kArguments;
   if (call.count <= 0 || call.out == nullptr || call.in == nullptr || call.comm == MPI_COMM_NULL) return std::nullopt;
   const std::optional<Elements> elements = elements_of(call.type, call.op);
@@ -87,7 +89,7 @@ std::optional<Operation> operation_of(const Reduction& call, Collective collecti
   reason = Left::kSmall;
   int num_ranks = 1;
   if (collective == Collective::kReduceScatter) MPI_Comm_size(call.comm, &num_ranks);
-  if (out.bytes(num_ranks) < Library::instance().min_bytes()) return std::nullopt;
+  if (out.bytes(num_ranks) < min_bytes) return std::nullopt;
   return out;
 }
 
@@ -96,7 +98,8 @@ bool passes() { return Inside::is_inside() || !Library::instance().is_active(); 
 template <class F>
 int reduce_blocking(const Reduction& call, Collective collective, const char* function, const F& native) {
   Left reason{};
-  const std::optional<Operation> operation = operation_of(call, collective, reason);
+  const std::optional<Operation> operation =
+      operation_of(call, collective, Library::instance().settings().min_bytes, reason);
   if (!operation) return leave(function, reason, native);
   const Library::Beside beside = Library::instance().beside(call.comm, true);
   if (beside.shadow == nullptr) return leave(function, beside.reason, native);
@@ -122,8 +125,10 @@ int iall_reduce(const Reduction& call, MPI_Request* request) {
     return real().iall_reduce(call.in, call.out, call.count, call.type, call.op, call.comm, request);
   };
   if (!library.allows_threads() || request == nullptr) return leave(kName, Left::kThreads, native);
+  if (library.settings().min_bytes_nonblocking < 0) return leave(kName, Left::kSpinning, native);
   Left reason{};
-  std::optional<Operation> operation = operation_of(call, Collective::kAllReduce, reason);
+  std::optional<Operation> operation =
+      operation_of(call, Collective::kAllReduce, library.settings().min_bytes_nonblocking, reason);
   if (!operation) return leave(kName, reason, native);
   const Library::Beside beside = library.beside(call.comm, false);
   if (beside.shadow == nullptr) return leave(kName, beside.reason, native);
@@ -132,7 +137,7 @@ int iall_reduce(const Reduction& call, MPI_Request* request) {
 }
 
 // --- AllGather: bytes, whatever they mean
-// --------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 struct Gather {
   const void* in = nullptr;
@@ -233,14 +238,21 @@ int all_gather(const Gather& call) {
   int size = 1;
   MPI_Comm_size(call.comm, &size);
   Library& library = Library::instance();
-  if (bytes * size < library.min_bytes()) return leave(kName, Left::kSmall, native);
+  if (bytes * size < library.settings().min_bytes) return leave(kName, Left::kSmall, native);
   const Library::Beside beside = library.beside(call.comm, true);
   if (beside.shadow == nullptr) return leave(kName, beside.reason, native);
   return run(call.comm, kName, [&] { gather(call, bytes, *beside.shadow); });
 }
 
 // --- begin and end
-// -------------------------------------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------------
+
+/// Who waits in MPI_Wait must let our thread have the core.
+void make_mpi_yield() {
+#ifdef OPEN_MPI
+  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);  // NOLINT(concurrency-mt-unsafe): before MPI_Init
+#endif
+}
 
 int init(int* argc, char*** argv) {
   Library& library = Library::instance();
@@ -250,6 +262,7 @@ int init(int* argc, char*** argv) {
     return code;
   }
   int provided = MPI_THREAD_SINGLE;
+  make_mpi_yield();
   const int code = real().init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
   if (code == MPI_SUCCESS) library.start();
   return code;
@@ -258,13 +271,18 @@ int init(int* argc, char*** argv) {
 int init_thread(int* argc, char*** argv, int required, int* provided) {
   Library& library = Library::instance();
   const bool upgrades = library.prepare() && library.upgrades_threads();
+  if (upgrades) make_mpi_yield();
   const int code = real().init_thread(argc, argv, upgrades ? MPI_THREAD_MULTIPLE : required, provided);
   if (code == MPI_SUCCESS) library.start();
   return code;
 }
 
 int finalize() {
-  if (Library::instance().stop()) MPI_Abort(MPI_COMM_WORLD, 1);
+  try {
+    if (Library::instance().stop()) MPI_Abort(MPI_COMM_WORLD, 1);
+  } catch (const std::exception& e) {
+    Library::say(fmt::format("MPI_Finalize: {}", e.what()));
+  }
   return real().finalize();
 }
 
@@ -276,22 +294,35 @@ namespace {
 
 using namespace gar::preload;
 
+/// Nothing of C++ gets into the program.
+template <class F>
+int guarded(const F& body) {
+  try {
+    return body();
+  } catch (const std::exception& e) {
+    Library::say(e.what());
+  } catch (...) {
+    Library::say("an error of an unknown kind");
+  }
+  return MPI_ERR_OTHER;
+}
+
 int all_reduce_of(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return all_reduce({in, out, count, type, op, comm});
+  return guarded([&] { return all_reduce({in, out, count, type, op, comm}); });
 }
 
 int iall_reduce_of(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                    MPI_Request* request) {
-  return iall_reduce({in, out, count, type, op, comm}, request);
+  return guarded([&] { return iall_reduce({in, out, count, type, op, comm}, request); });
 }
 
 int reduce_scatter_block_of(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return reduce_scatter_block({in, out, count, type, op, comm});
+  return guarded([&] { return reduce_scatter_block({in, out, count, type, op, comm}); });
 }
 
 int all_gather_of(const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type,
                   MPI_Comm comm) {
-  return all_gather({in, in_count, in_type, out, out_count, out_type, comm});
+  return guarded([&] { return all_gather({in, in_count, in_type, out, out_count, out_type, comm}); });
 }
 
 /// A function whose arguments come as words.

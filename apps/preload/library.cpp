@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
+#include <numeric>
 
 #include "apps/preload/real.hpp"
 #include "gar/io.hpp"
 #include "runtime/choice.hpp"
+#include "runtime/mpi/network.hpp"
 #include "runtime/mpi/polite.hpp"
 
 namespace gar::preload {
@@ -23,6 +24,7 @@ constexpr const char* kFamily = "Open MPI";
 constexpr const char* kFamily = "MPICH";
 #endif
 
+constexpr int kMaxShadows = 128;
 constexpr double kNoLimit = 1e9;  // ranks of a program may come as late as they like
 
 /// "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n..." as a name and a number.
@@ -30,6 +32,23 @@ std::string short_name(const std::string& version) {
   const std::size_t digit = version.find_first_of("0123456789");
   if (digit == std::string::npos) return kFamily;
   return fmt::format("{} {}", kFamily, version.substr(digit, version.find_first_not_of("0123456789.", digit) - digit));
+}
+
+/// Ranks of another job (MPI_Comm_spawn) have made up their minds without us. Everybody sees a stranger then.
+bool is_part_of_world(MPI_Comm comm) {
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Group world = MPI_GROUP_NULL;
+  MPI_Comm_group(comm, &group);
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  int size = 0;
+  MPI_Group_size(group, &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<int> in_world(ranks.size(), MPI_UNDEFINED);
+  MPI_Group_translate_ranks(group, size, ranks.data(), world, in_world.data());
+  MPI_Group_free(&group);
+  MPI_Group_free(&world);
+  return std::find(in_world.begin(), in_world.end(), MPI_UNDEFINED) == in_world.end();
 }
 
 }  // namespace
@@ -72,51 +91,73 @@ void Library::start() {
     try {
       options_.timeout_s = kNoLimit;
       options_ = with_environment(options_, size, true);
+      num_fakes_ = fake_hosts_from_environment();
     } catch (const std::exception& e) {
       trouble = e.what();
     }
   }
   try {
-    agree(std::move(trouble));
+    agree(trouble);
     if (!is_active()) return;
-    if (options_.topology) find_place(size);
+    find_place();
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval_, nullptr);
     self_comm_ = duplicate_plainly(MPI_COMM_SELF).release();
     beside(MPI_COMM_WORLD, true);
   } catch (const std::exception& e) {
     is_active_ = false;
-    if (rank_ == 0) say(fmt::format("{}; the program runs on its own library ({})", e.what(), mpi_name_));
+    if (rank_ == 0) stand_aside(e.what());
   }
 }
 
+void Library::stand_aside(const std::string& why) const {
+  say(fmt::format("{}; the program runs on its own library ({}){}", why, mpi_name_,
+                  settings_.checks ? ", and GAR_CHECK compares nothing" : ""));
+}
+
 /// All ranks must take over the same calls. Who has trouble says so, the first of them for all.
-void Library::agree(std::string trouble) {
-  const auto no = static_cast<std::int64_t>(settings_.is_disabled);
-  const std::array<std::int64_t, 5> ours{trouble.empty() ? 0 : 1, no, static_cast<std::int64_t>(settings_.checks),
-                                         settings_.min_bytes, options_.topology ? options_.topology->num_servers() : 0};
-  const auto all = all_gather_politely(MPI_COMM_WORLD, ours);
-  const auto first = std::find_if(all.begin(), all.end(), [](const auto& one) { return one[0] != 0; });
+void Library::agree(const std::string& trouble) {
+  struct Vote {
+    std::int64_t allows_threads;
+    std::int64_t has_trouble;
+    std::array<std::uint64_t, 5> same;  // on all ranks
+  };
+  const Vote ours{static_cast<std::int64_t>(allows_threads_),
+                  trouble.empty() ? 0 : 1,
+                  {static_cast<std::uint64_t>(settings_.is_disabled), static_cast<std::uint64_t>(settings_.checks),
+                   static_cast<std::uint64_t>(settings_.min_bytes), static_cast<std::uint64_t>(num_fakes_),
+                   options_.topology ? hash_of(*options_.topology) : 0}};
+  const std::vector<Vote> all = all_gather_politely(MPI_COMM_WORLD, ours);
+  allows_threads_ = std::all_of(all.begin(), all.end(), [](const Vote& vote) { return vote.allows_threads != 0; });
+  const auto first = std::find_if(all.begin(), all.end(), [](const Vote& vote) { return vote.has_trouble != 0; });
   if (first != all.end()) {
-    if (first - all.begin() == rank_)
-      say(fmt::format("{}; the program runs on its own library ({})", trouble, mpi_name_));
+    if (first - all.begin() == rank_) {
+      stand_aside(trouble);
+    }
     return;
   }
-  if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return one != all.front(); })) {
+  if (std::any_of(all.begin(), all.end(), [&](const Vote& vote) { return vote.same != all.front().same; })) {
     throw InvalidArgument(
-        "GAR_DISABLE, GAR_CHECK, GAR_MIN_BYTES or GAR_TOPOLOGY differ between ranks; accepted is the same everywhere");
+        "GAR_DISABLE, GAR_CHECK, GAR_MIN_BYTES, GAR_FAKE_HOSTS or GAR_TOPOLOGY differ between ranks; accepted is the "
+        "same "
+        "everywhere");
   }
   is_active_ = !settings_.is_disabled;
 }
 
-void Library::find_place(int world_size) {
-  const Hosts hosts = find_hosts(MPI_COMM_WORLD, fake_hosts_from_environment());
+/// The job's network is given, or measured once for all its communicators.
+void Library::find_place() {
+  const Hosts hosts = find_hosts(MPI_COMM_WORLD, num_fakes_);
+  if (!options_.topology) {
+    const bool is_shared = hosts.num_hosts < static_cast<int>(hosts.host_of.size());
+    place_ = {measure_network(MPI_COMM_WORLD, hosts, is_shared), rank_};
+    return;
+  }
   try {
     const std::vector<std::int64_t> servers = servers_of(*options_.topology, hosts);
-    place_ = JobPlace{*options_.topology, servers[static_cast<std::size_t>(rank_)]};
+    place_ = {options_.topology, servers[static_cast<std::size_t>(rank_)]};
   } catch (const Error& e) {
     throw InvalidArgument(fmt::format("GAR_TOPOLOGY in the environment: {}", e.what()));
   }
-  static_cast<void>(world_size);
 }
 
 Observer Library::make_observer(int size) {
@@ -146,24 +187,45 @@ Observer Library::make_observer(int size) {
   return out;
 }
 
-Library::Entry* Library::make_entry(MPI_Comm comm) {
-  auto* entry = new Entry();  // belongs to the communicator, as an attribute
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
+std::unique_ptr<Shadow> Library::make_shadow(MPI_Comm comm) {
   try {
-    Communicator communicator = place_ ? mpi_communicator(comm, options_, MpiPath::kHierarchy, *place_)
-                                       : mpi_communicator(comm, options_, MpiPath::kHierarchy);
+    Communicator communicator = mpi_communicator(comm, options_, MpiPath::kHierarchy, place_);
     const int size = communicator.size();
     MPI_Comm check_comm = MPI_COMM_NULL;
     if (settings_.checks) check_comm = duplicate_plainly(comm).release();
-    entry->shadow = std::make_unique<Shadow>(std::move(communicator), check_comm, make_observer(size));
+    return std::make_unique<Shadow>(std::move(communicator), check_comm, make_observer(size));
   } catch (const std::exception& e) {
-    if (rank == 0) say(fmt::format("a communicator of the program is left to {}: {}", mpi_name_, e.what()));
+    // What all ranks have found says the first of them, what only one knows that one.
+    const std::string text = e.what();
+    const bool is_common = text.starts_with("mpi_communicator:") || text.starts_with("the topology");
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
+    if (is_common ? rank == 0 : text != told_) {
+      say(fmt::format("a communicator of the program is left to {}: {}", mpi_name_, text));
+    }
+    told_ = text;
+    return nullptr;
   }
+}
+
+Library::Entry* Library::make_entry(MPI_Comm comm) {
+  auto* entry = new Entry();  // belongs to the communicator, as an attribute
+  // MPI libraries have some thousand communicators, and each of ours costs several.
+  const bool is_ours = is_part_of_world(comm);
+  const bool is_one_too_many = is_ours && all_reduce_politely(comm, num_live(), MPI_MAX) >= kMaxShadows;
+  if (is_ours && !is_one_too_many) entry->shadow = make_shadow(comm);
+  if (!is_ours) entry->reason = Left::kForeign;
+  if (is_one_too_many) entry->reason = Left::kMany;
   MPI_Comm_set_attr(comm, keyval_, entry);
   const std::lock_guard lock(mutex_);
   entries_.push_back(entry);
   return entry;
+}
+
+int Library::num_live() {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int>(
+      std::count_if(entries_.begin(), entries_.end(), [](const Entry* e) { return e->shadow != nullptr; }));
 }
 
 Library::Beside Library::beside(MPI_Comm comm, bool may_make) {
@@ -181,7 +243,7 @@ Library::Beside Library::beside(MPI_Comm comm, bool may_make) {
     if (!may_make) return {nullptr, Left::kNotReady};
     entry = make_entry(comm);
   }
-  return {entry->shadow.get(), Left::kRefused};
+  return {entry->shadow.get(), entry->reason};
 }
 
 /// The program has freed a communicator.
@@ -209,7 +271,7 @@ bool Library::stop() {
   for (Entry* entry : entries) entry->shadow.reset();  // MPI itself ends their communicators
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (settings_.reports && rank_ == 0) say(statistics_.table(mpi_name_, size, settings_.min_bytes));
+  if (settings_.reports && rank_ == 0) say(statistics_.table(mpi_name_, size));
   if (!settings_.checks) return false;
   const auto num_differences = all_reduce_politely(MPI_COMM_WORLD, num_differences_.load(), MPI_SUM);
   const auto num_checked = all_reduce_politely(MPI_COMM_WORLD, num_checked_.load(), MPI_SUM);

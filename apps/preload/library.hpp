@@ -34,7 +34,7 @@ class Library {
 
   /// Are calls taken over at all? Cheap.
   [[nodiscard]] bool is_active() const { return is_active_.load(std::memory_order_acquire); }
-  [[nodiscard]] std::int64_t min_bytes() const { return settings_.min_bytes; }
+  [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] bool reports() const { return settings_.reports; }
   [[nodiscard]] bool allows_threads() const { return allows_threads_; }
 
@@ -57,11 +57,15 @@ class Library {
   /// Kept as an attribute of the program's communicator.
   struct Entry {
     std::unique_ptr<Shadow> shadow;  ///< null: could not be made, or is gone
+    Left reason = Left::kRefused;    ///< why it could not
   };
 
   Library() = default;
-  void agree(std::string trouble);
-  void find_place(int world_size);
+  void agree(const std::string& trouble);
+  void find_place();
+  void stand_aside(const std::string& why) const;
+  int num_live();
+  std::unique_ptr<Shadow> make_shadow(MPI_Comm comm);
   Entry* make_entry(MPI_Comm comm);
   Observer make_observer(int size);
   static int forget(MPI_Comm comm, int keyval, void* value, void* extra);
@@ -72,10 +76,12 @@ class Library {
   std::atomic<bool> is_active_{false};
   bool allows_threads_ = false;
   int rank_ = 0;
+  std::string told_;  ///< why the last communicator was left alone
   int keyval_ = MPI_KEYVAL_INVALID;
   MPI_Comm self_comm_ = MPI_COMM_NULL;
   CommunicatorOptions options_;
-  std::optional<JobPlace> place_;
+  JobPlace place_;
+  int num_fakes_ = 1;
   Statistics statistics_;
   std::atomic<std::int64_t> num_taken_{0};
   std::atomic<std::int64_t> num_checked_{0};

@@ -45,6 +45,7 @@ Settings settings_from_environment() {
   out.checks = flag("GAR_CHECK", false);
   out.upgrades_threads = flag("GAR_THREADS", true);
   out.min_bytes = number("GAR_MIN_BYTES", kDefaultMinBytes);
+  out.min_bytes_nonblocking = number("GAR_MIN_BYTES", kDefaultMinBytesNonblocking);
   out.corrupted_call = number("GAR_TEST_CORRUPT", 0);
   out.reports = variable("GAR_DEBUG") == "INFO";
   return out;

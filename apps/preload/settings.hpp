@@ -1,21 +1,31 @@
 // What the environment asks of the preload library.
 #pragma once
 
+#include <mpi.h>
+
 #include <cstdint>
 #include <string>
 
 namespace gar::preload {
 
 struct Settings {
-  bool is_disabled = false;         ///< GAR_DISABLE
-  bool checks = false;              ///< GAR_CHECK
-  bool reports = false;             ///< GAR_DEBUG=INFO
-  bool upgrades_threads = true;     ///< GAR_THREADS
-  std::int64_t min_bytes = 0;       ///< GAR_MIN_BYTES: shorter vectors are left to the MPI library
-  std::int64_t corrupted_call = 0;  ///< GAR_TEST_CORRUPT, a test aid: rank 0 spoils its result of that call
+  bool is_disabled = false;                ///< GAR_DISABLE
+  bool checks = false;                     ///< GAR_CHECK
+  bool reports = false;                    ///< GAR_DEBUG=INFO
+  bool upgrades_threads = true;            ///< GAR_THREADS
+  std::int64_t min_bytes = 0;              ///< GAR_MIN_BYTES: shorter vectors are left to the MPI library
+  std::int64_t min_bytes_nonblocking = 0;  ///< the same for MPI_Iallreduce; -1: all of them
+  std::int64_t corrupted_call = 0;         ///< GAR_TEST_CORRUPT, a test aid: rank 0 spoils its result of that call
 };
 
 inline constexpr std::int64_t kDefaultMinBytes = 256;
+// A non-blocking call costs a thread its waking up, while the program may spin in MPI_Wait on the core that the thread
+// needs. Open MPI can be told to give the core away; MPICH 4.0 cannot, and there it is never worth it.
+#ifdef OPEN_MPI
+inline constexpr std::int64_t kDefaultMinBytesNonblocking = 64 << 10;
+#else
+inline constexpr std::int64_t kDefaultMinBytesNonblocking = -1;
+#endif
 
 /// Throws InvalidArgument that names the variable.
 Settings settings_from_environment();

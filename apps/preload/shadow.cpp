@@ -1,5 +1,7 @@
 #include "apps/preload/shadow.hpp"
 
+#include <sched.h>
+
 #include <chrono>
 
 #include "apps/preload/real.hpp"
@@ -86,11 +88,11 @@ int Shadow::query(void* state, MPI_Status* status) {
   MPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
-  return static_cast<Pending*>(state)->error;
+  return (*static_cast<std::shared_ptr<Pending>*>(state))->error;
 }
 
 int Shadow::release(void* state) {
-  delete static_cast<Pending*>(state);
+  delete static_cast<std::shared_ptr<Pending>*>(state);
   return MPI_SUCCESS;
 }
 
@@ -98,20 +100,34 @@ int Shadow::cancel(void* /*state*/, int /*is_complete*/) { return MPI_SUCCESS; }
 
 void Shadow::start(const Operation& operation, MPI_Request* request) {
   const Inside inside;
+  if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
   Job job{operation, std::nullopt, nullptr, nullptr, nullptr};
   if (check_comm_ != MPI_COMM_NULL) job.check.emplace().start(operation, check_comm_);
-  auto pending = std::make_unique<Pending>();
-  check_mpi(MPI_Grequest_start(query, release, cancel, pending.get(), &pending->request), "MPI_Grequest_start");
-  *request = pending->request;
-  job.pending = pending.release();
+  job.pending = std::make_shared<Pending>();
+  auto state = std::make_unique<std::shared_ptr<Pending>>(job.pending);
+  check_mpi(MPI_Grequest_start(query, release, cancel, state.get(), &job.pending->request), "MPI_Grequest_start");
+  static_cast<void>(state.release());  // MPI's from now on
+  *request = job.pending->request;
   const std::lock_guard lock(mutex_);
   queue_.push_back(std::move(job));
-  if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
   changed_.notify_all();
 }
 
+namespace {
+
+/// A rank may be bound to one core, on which the program computes: the thread that works beside it may use any.
+void use_all_cores() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (std::size_t i = 0; i < CPU_SETSIZE; ++i) CPU_SET(i, &all);
+  sched_setaffinity(0, sizeof all, &all);
+}
+
+}  // namespace
+
 void Shadow::work() {
   const Inside inside;
+  use_all_cores();
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return is_ending_ || !queue_.empty(); });

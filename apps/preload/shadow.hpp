@@ -46,7 +46,7 @@ class Shadow {
   void start(const Operation& operation, MPI_Request* request);
 
  private:
-  /// The state of a generalized request.
+  /// The state of a generalized request, which MPICH may forget before it is complete.
   struct Pending {
     MPI_Request request = MPI_REQUEST_NULL;
     int error = MPI_SUCCESS;
@@ -54,7 +54,7 @@ class Shadow {
   struct Job {
     Operation operation;
     std::optional<Check> check;
-    Pending* pending = nullptr;  ///< null: a blocking call waits for it
+    std::shared_ptr<Pending> pending;  ///< null: a blocking call waits for it
     bool* is_done = nullptr;
     std::exception_ptr* error = nullptr;
   };

@@ -16,10 +16,10 @@ std::string in_bytes(std::uint64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
-std::string in_words(Left reason, std::int64_t min_bytes) {
+std::string in_words(Left reason) {
   switch (reason) {
     case Left::kSmall:
-      return fmt::format("shorter than GAR_MIN_BYTES={}", min_bytes);
+      return std::string("shorter than GAR_MIN_BYTES");
     case Left::kOperator:
       return "an operator of the program's own, or MINLOC, MAXLOC";
     case Left::kType:
@@ -36,6 +36,12 @@ std::string in_words(Left reason, std::int64_t min_bytes) {
       return "a communicator that could not be set up";
     case Left::kThreads:
       return "non-blocking, and MPI does not allow several threads";
+    case Left::kForeign:
+      return "a communicator with ranks of another job";
+    case Left::kMany:
+      return "too many communicators are taken over already";
+    case Left::kSpinning:
+      return "non-blocking, and MPI_Wait of MPICH keeps the core that our thread needs";
   }
   return {};
 }
@@ -61,7 +67,7 @@ void Statistics::add_left(std::string_view function, Left reason, double seconds
   row.seconds += seconds;
 }
 
-std::string Statistics::table(std::string_view library, int world_size, std::int64_t min_bytes) const {
+std::string Statistics::table(std::string_view library, int world_size) const {
   const std::lock_guard lock(mutex_);
   Row taken;
   Row left;
@@ -89,7 +95,7 @@ std::string Statistics::table(std::string_view library, int world_size, std::int
   }
   for (const auto& [key, row] : left_) {
     out += fmt::format("\nleft to {}: {} x {}, {:.4g} s: {}", library, row.num_calls, key.first, row.seconds,
-                       in_words(key.second, min_bytes));
+                       in_words(key.second));
   }
   return out;
 }

@@ -24,6 +24,9 @@ enum class Left {
   kNotReady,
   kRefused,
   kThreads,
+  kForeign,
+  kMany,
+  kSpinning,
 };
 
 class Statistics {
@@ -31,7 +34,7 @@ class Statistics {
   void add(const Operation& operation, int num_ranks, const PlanReport& report, double seconds);
   void add_left(std::string_view function, Left reason, double seconds);
   /// Lines without an end of line; `library` is the name of the MPI library.
-  [[nodiscard]] std::string table(std::string_view library, int world_size, std::int64_t min_bytes) const;
+  [[nodiscard]] std::string table(std::string_view library, int world_size) const;
 
  private:
   struct Row {

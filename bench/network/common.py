@@ -2,13 +2,14 @@
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CLUSTER = os.path.join(ROOT, "testbed", "cluster")
-NAME = "garbench"
+NAME = "b%d" % os.getpid()  # several of these do not meet
 SIZES = {"2e4": 80000, "1e5": 400000, "2.5e5": 1000000}
 
 
@@ -35,6 +36,7 @@ def parser(description):
 
 def prepare(options, mpis):
     """Ends the program where the machine cannot do it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the cluster goes with us
     options.build = os.path.abspath(options.build)
     for mpi in mpis:
         if not os.path.exists(os.path.join(options.build, "bin", f"gar-{mpi}")):
@@ -54,18 +56,24 @@ class Network:
     def __enter__(self):
         options = self.options
         shape = ["--tree", self.shape, "--uplink", options.uplink] if "x" in self.shape else ["--hosts", self.shape]
-        cluster("down", capture_output=True)
         done = cluster("up", *shape, "--rate", options.rate, "--queue", options.queue, "--tcp", options.tcp,
                        capture_output=True)
         if done.returncode != 0:
             fail(done.stderr.strip() or done.stdout.strip(), done.returncode)
-        if options.measure:
-            print(f"# {self.shape}: measuring the network's parameters", file=sys.stderr)
-            done = cluster("measure", capture_output=True)
-            if done.returncode != 0:
-                fail(done.stderr.strip(), done.returncode)
-            print("\n".join("# " + line for line in done.stdout.strip().splitlines()))
+        try:
+            if options.measure:
+                self.measure()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
+
+    def measure(self):
+        print(f"# {self.shape}: measuring the network's parameters", file=sys.stderr)
+        done = cluster("measure", capture_output=True)
+        if done.returncode != 0:
+            fail(done.stderr.strip(), done.returncode)
+        print("\n".join("# " + line for line in done.stdout.strip().splitlines()))
 
     def __exit__(self, *_):
         cluster("down", capture_output=True)
@@ -90,6 +98,16 @@ def bench(options, mpi, algorithms, *, extra=(), sizes=None, transport="mpi", en
         fail(f"{mpi} {algorithms}: {wrong} wrong elements", 1)
     counters = [line[len("counters:"):].strip() for line in done.stderr.splitlines() if line.startswith("counters:")]
     return {(row["bytes"], row["algorithm"]): row for row in rows}, counters[0] if counters else ""
+
+
+def bound_seconds(shape):
+    """{bytes: seconds that no AllReduce on one switch can beat}: every host sends 2 (N - 1) / N of the vector."""
+    if "x" in shape:
+        return {}
+    network = json.loads(cluster("topology", capture_output=True, check=True).stdout)
+    beta = network["classes"]["cable"]["beta"]
+    hosts = int(shape)
+    return {bytes_: 2 * (hosts - 1) / hosts * bytes_ / 4 * beta for bytes_ in SIZES.values()}
 
 
 def cell(row):

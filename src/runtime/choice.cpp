@@ -125,7 +125,7 @@ struct RingInstead {
   double excess = 0;  ///< of its predicted time
 };
 std::optional<RingInstead> ring_instead(const TreePlan& tree, const Topology& topology, double size_floats) {
-  if (!has_incast(topology) || tree.plan.num_ranks < 3) return std::nullopt;
+  if (!has_incast(topology) || tree.plan.num_ranks < 3 || name_of(tree) == "ring") return std::nullopt;
   RingInstead out{build_plan(parse_algorithm("ring"), tree.plan.num_ranks)};
   out.excess = PricedPlan(out.plan, topology).cost(size_floats).total() / tree.considered.front().seconds - 1;
   if (out.excess > kRingMargin) return std::nullopt;

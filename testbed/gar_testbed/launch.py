@@ -94,7 +94,8 @@ class Job:
             words = [mpirun, "-n", str(self.num_ranks), "-hosts", self.hosts, "-localhost",
                      self.layout.control_address(0),
                      "-launcher", "ssh", "-launcher-exec", agent]
-            settings = {key: os.environ.get(key, value) for key, value in _UCX.items()}
+            transports = {"UCX_TLS": "tcp,sm,self"} if self.ranks_per_host > 1 else {}
+            settings = {key: os.environ.get(key, value) for key, value in {**_UCX, **transports}.items()}
             for key, value in {**settings, **environment}.items():
                 words += ["-genv", key, value]
         return words + self.command

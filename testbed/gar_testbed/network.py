@@ -138,7 +138,7 @@ def _configure_host(layout, index):
     host = layout.host(index)
     _quiet(host)
     _shape(layout, host, ["eth0"], layout.rate, HOST_QUEUE_BYTES)
-    lines = ["link set lo up", "addr add %s/%s dev eth0" % (layout.address(index), SUBNET.split("/")[1]),
+    lines = ["link set lo mtu 1500 up", "addr add %s/%s dev eth0" % (layout.address(index), SUBNET.split("/")[1]),
              "addr add %s/16 dev ctl0" % layout.control_address(index), "link set eth0 up", "link set ctl0 up",
              "route replace %s dev eth0 src %s rto_min %gms" % (SUBNET, layout.address(index), layout.rto_min_s * 1e3)]
     # Neighbours that are known need no ARP, which could be lost in a full queue.

@@ -28,7 +28,8 @@ def base_directory():
 
 
 def directory(name):
-    return os.path.join(base_directory(), name)
+    """Of a name that nobody else gives his directories: down removes it with everything inside."""
+    return os.path.join(base_directory(), name + ".cluster")
 
 
 @contextlib.contextmanager
@@ -54,7 +55,8 @@ def lock():
                 yield
             finally:
                 if os.listdir(base) == ["lock"]:
-                    shutil.rmtree(base)
+                    os.remove(path)
+                    os.rmdir(base)
             return
 
 

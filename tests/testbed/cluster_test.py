@@ -176,7 +176,7 @@ class Star(Case):
     def a_library(self):
         """Any that a program can be preloaded with: here our own, under another name."""
         copy = os.path.join(BASE, "mine.so")
-        shutil.copy(os.path.join(ENVIRONMENT["GAR_TESTBED_DIR"], NAME, "block.so"), copy)
+        shutil.copy(os.path.join(ENVIRONMENT["GAR_TESTBED_DIR"], NAME + ".cluster", "block.so"), copy)
         return copy
 
     def test_measure(self):
@@ -221,7 +221,7 @@ class CleanUp(Case):
             self.assertEqual(making.returncode, 128 + number, err)
             self.assertEqual(namespaces(), [])
             self.assertEqual(allowed(), self.before)
-            self.assertFalse(os.path.exists(os.path.join(ENVIRONMENT["GAR_TESTBED_DIR"], NAME)))
+            self.assertFalse(os.path.exists(os.path.join(ENVIRONMENT["GAR_TESTBED_DIR"], NAME + ".cluster")))
 
     def test_failed_up(self):
         self.assertIn("no TCP flavour 'nosuch'; it has:", cluster("up", "--hosts", 2, "--tcp", "nosuch", code=4).stderr)
@@ -259,7 +259,7 @@ class CleanUp(Case):
         subprocess.run(["ip", "netns", "del", NAME + "-h1"], check=True)
         self.assertIn("missing: %s-h1" % NAME, cluster("status", code=1).stdout)
         self.assertIn("lacks %s-h1" % NAME, cluster("run", "--", "true", code=4).stderr)
-        shutil.rmtree(os.path.join(ENVIRONMENT["GAR_TESTBED_DIR"], NAME))
+        shutil.rmtree(os.path.join(ENVIRONMENT["GAR_TESTBED_DIR"], NAME + ".cluster"))
         self.assertIn("already", cluster("up", "--hosts", 3, code=4).stderr)
         self.assertIn("is down", cluster("down").stdout)
         self.assertIn("no cluster '%s' was up" % NAME, cluster("down").stdout)

@@ -20,6 +20,7 @@ namespace gar {
 namespace {
 
 constexpr std::int64_t kLeastChunkBytes = 256 << 10;
+constexpr double kJoinLimitS = 30;  // all ranks are here already; who does not come has failed
 
 /// Runs a part of the set-up that may fail on some ranks; throws on all of them when it did on one.
 template <class Body>
@@ -45,13 +46,12 @@ void agree(MPI_Comm comm, const char* what, const Body& body) {
 void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, int num_fakes) {
   constexpr std::array<const char*, 6> kNames{"path",         "number of GAR_FAKE_HOSTS", "topology (GAR_TOPOLOGY)",
                                               "reproducible", "algorithm (GAR_ALGO)",     "plan"};
-  const std::array<std::uint64_t, kNames.size()> ours{
-      static_cast<std::uint64_t>(path),
-      static_cast<std::uint64_t>(num_fakes),
-      options.topology ? static_cast<std::uint64_t>(options.topology->num_servers()) : 0U,
-      options.reproducible ? 1U : 0U,
-      std::hash<std::string>()(options.algorithm),
-      options.plan ? 1U : 0U};
+  const std::array<std::uint64_t, kNames.size()> ours{static_cast<std::uint64_t>(path),
+                                                      static_cast<std::uint64_t>(num_fakes),
+                                                      options.topology ? hash_of(*options.topology) : 0U,
+                                                      options.reproducible ? 1U : 0U,
+                                                      std::hash<std::string>()(options.algorithm),
+                                                      options.plan ? 1U : 0U};
   const auto all = all_gather_politely(comm, ours);
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
     for (std::size_t i = 0; i < kNames.size(); ++i) {
@@ -83,24 +83,25 @@ std::shared_ptr<Segment> join_hosts_segment(MPI_Comm comm, const Hosts& hosts, c
   broadcast_politely(hosts.host_comm.get(), name);
   std::shared_ptr<Segment> segment;
   agree(comm, "join the shared memory of its host",
-        [&] { segment = join_segment(name.data(), local_rank, shape, options.timeout_s); });
+        [&] { segment = join_segment(name.data(), local_rank, shape, std::min(options.timeout_s, kJoinLimitS)); });
   return segment;
 }
 
 /// MPI makes progress only inside its functions. A rank that waits in shared memory may have sent a message that
 /// another one must receive before it can come here; so it calls MPI now and then, where its thread may.
-void make_progress() {
+/// `is_mpi_call`: the program sees to it that no other thread calls MPI meanwhile.
+void make_progress(bool is_mpi_call) {
   int level = MPI_THREAD_SINGLE;
   int is_main = 0;
   MPI_Query_thread(&level);
-  if (level == MPI_THREAD_SERIALIZED) return;
-  if (level != MPI_THREAD_MULTIPLE && (MPI_Is_thread_main(&is_main) != MPI_SUCCESS || is_main == 0)) return;
+  if (level == MPI_THREAD_SERIALIZED && !is_mpi_call) return;
+  if (level < MPI_THREAD_SERIALIZED && (MPI_Is_thread_main(&is_main) != MPI_SUCCESS || is_main == 0)) return;
   int is_there = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &is_there, MPI_STATUS_IGNORE);
 }
 
 std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options,
-                                          MpiPath path, int max_senders) {
+                                          MpiPath path, int max_senders, bool is_mpi_call) {
   const int size = static_cast<int>(hosts.host_of.size());
   int rank = 0;
   check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
@@ -115,7 +116,7 @@ std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, con
   const Membership membership{rank, size, hosts.members};
   auto shared =
       std::make_unique<SharedTransport>(join_hosts_segment(comm, hosts, options), membership, options.timeout_s);
-  shared->set_idle(make_progress);
+  shared->set_idle([is_mpi_call] { make_progress(is_mpi_call); });
   if (hosts.num_hosts == 1) return shared;
   mpi.is_elsewhere.assign(static_cast<std::size_t>(size), false);
   for (const int member : hosts.members) mpi.is_elsewhere[static_cast<std::size_t>(member)] = true;
@@ -125,8 +126,8 @@ std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, con
 /// The given network with this communicator's ranks on it, if there is one.
 std::optional<Topology> place_communicator(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options,
                                            bool is_shared, const JobPlace* place) {
-  if (place == nullptr && !options.topology) return std::nullopt;
-  const Topology& network = place == nullptr ? *options.topology : place->network;
+  if (place == nullptr ? !options.topology : !place->network) return std::nullopt;
+  const Topology& network = place == nullptr ? *options.topology : *place->network;
   const std::vector<std::int64_t> servers =
       place == nullptr ? servers_of(network, hosts) : all_gather_politely(comm, place->server);
   if (!std::is_sorted(servers.begin(), servers.end())) {
@@ -170,7 +171,8 @@ Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath pat
   int max_senders = 0;
   agree(own.get(), "read GAR_MAX_SENDERS", [&] { max_senders = admitted_senders(*topology); });
   max_senders = all_reduce_politely(own.get(), max_senders, MPI_MIN);
-  std::unique_ptr<Transport> transport = make_transport(own.get(), hosts, complete, path, max_senders);
+  std::unique_ptr<Transport> transport =
+      make_transport(own.get(), hosts, complete, path, max_senders, place != nullptr);
   std::optional<Communicator> out;
   agree(own.get(), "make the communicator",
         [&] { out.emplace(make_communicator(std::move(transport), complete, *topology)); });

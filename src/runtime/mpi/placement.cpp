@@ -7,9 +7,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <numeric>
+#include <sstream>
 
 #include "gar/errors.hpp"
+#include "gar/io.hpp"
 
 namespace gar {
 
@@ -109,6 +112,12 @@ std::vector<std::int64_t> servers_of(const Topology& network, const Hosts& hosts
                   "rank, or one per host",
                   network.name(), network.num_servers(), network.num_servers() == 1 ? "" : "s", num_ranks,
                   hosts.num_hosts, hosts.num_hosts == 1 ? "" : "s"));
+}
+
+std::uint64_t hash_of(const Topology& topology) {
+  std::ostringstream text;
+  write_topology(topology, text);
+  return std::hash<std::string>()(text.str());
 }
 
 // With one at a time a port stands idle while the next sender is told, and waits whenever that one is busy elsewhere;
