@@ -14,9 +14,7 @@ namespace gar::preload {
 namespace {
 
 template <class T>
-struct Typed {
-  using type = T;
-};
+struct Typed {};
 
 /// Calls f with the element type; 16-bit floats do not come from MPI.
 template <class F>

@@ -93,7 +93,7 @@ std::string version_of_mpi() {
   std::string text(8192, '\0');  // MPICH's is that long
   int length = 0;
   Native("PMPI_Get_library_version")(text.data(), &length);
-  return text.c_str();
+  return text.substr(0, text.find('\0'));
 }
 
 /// "Open MPI v4.1.4", "MPICH Version: 4.0.2"

@@ -13,7 +13,10 @@ void take(F& function, void* (*look_up)(const char*), const char* name) {
 
 }  // namespace
 
-thread_local int Inside::depth_ = 0;
+int& Inside::depth() {
+  thread_local int depth = 0;
+  return depth;
+}
 
 const Real& real() { return table; }
 

@@ -23,14 +23,14 @@ void look_up_real(void* (*look_up)(const char*));
 /// functions first.
 class Inside {
  public:
-  Inside() { ++depth_; }
-  ~Inside() { --depth_; }
+  Inside() { ++depth(); }
+  ~Inside() { --depth(); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
-  static bool is_inside() { return depth_ > 0; }
+  static bool is_inside() { return depth() > 0; }
 
  private:
-  static thread_local int depth_;
+  static int& depth();
 };
 
 }  // namespace gar::preload
