@@ -16,6 +16,7 @@
 #include "gar/predict.hpp"
 #include "gar/topology.hpp"
 #include "gar/verify.hpp"
+#include "support/collective_cases.hpp"
 #include "support/plan_space.hpp"
 #include "support/random_topology.hpp"
 
@@ -106,7 +107,8 @@ void check(const Topology& topology, double size) {
 }
 
 TEST(PlannerExhaustive, RandomTrees) {
-  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+  const std::uint64_t num_trees = test::scale() == test::Scale::kSmall ? 250 : 1000;
+  for (std::uint64_t seed = 1; seed <= num_trees; ++seed) {
     std::mt19937_64 random(seed);
     test::RandomTopologyOptions options;
     options.min_servers = 2;
@@ -190,11 +192,12 @@ class ShapedTree {
 };
 
 TEST(PlannerExhaustive, AllShapesOfUpToThreeLevels) {
+  const std::uint64_t num_seeds = test::scale() == test::Scale::kSmall ? 2 : 6;
   int num_shapes = 0;
   for (std::int64_t n = 2; n <= kMaxServersTried; ++n) {
     for (const Shape& shape : shapes_of(n, 3)) {
       ++num_shapes;
-      for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      for (std::uint64_t seed = 1; seed <= num_seeds; ++seed) {
         std::mt19937_64 random(1000 * seed + static_cast<std::uint64_t>(num_shapes));
         const Topology topology = ShapedTree(shape, random).topology();
         const double size = log_uniform_size(random);
