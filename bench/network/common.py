@@ -101,7 +101,7 @@ def bench(options, mpi, algorithms, *, extra=(), sizes=None, transport="mpi", en
 
 
 def bound_seconds(shape):
-    """{bytes: seconds that no AllReduce on one switch can beat}: every host sends 2 (N - 1) / N of the vector."""
+    """{bytes: seconds}: every host sends 2 (N - 1) / N of the vector. No strict bound: tbf lets its burst pass at once."""
     if "x" in shape:
         return {}
     network = json.loads(cluster("topology", capture_output=True, check=True).stdout)

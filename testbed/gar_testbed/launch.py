@@ -115,7 +115,11 @@ def run(job, output=None):
     if job.is_blocking:
         environment["LD_PRELOAD"] = blocking_library(job.layout.name)  # keeps mpirun from a false alarm, see block.c
     environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    with state.run_lock(job.layout.name):
+    with state.run_lock(job.layout.name) as was_killed:
+        if was_killed:
+            ended = system.end_processes(job.layout.namespaces)
+            if ended:
+                print("cluster: ended %d processes of a run that was killed" % ended, file=sys.stderr)
         return _run_bounded(job, job.words(mpirun, for_program), environment, output)
 
 

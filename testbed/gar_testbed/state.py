@@ -69,17 +69,25 @@ def _is_same_file(file, path):
 
 @contextlib.contextmanager
 def run_lock(name):
-    """One run at a time in a cluster: two would measure each other, and ending one would end both."""
+    """One run at a time in a cluster: two would measure each other, and ending one would end both.
+
+    True when the run before was killed: then its program may still be there.
+    """
     with open(os.path.join(directory(name), "run.lock"), "a+", encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.seek(0)
             raise Error("another run is under way in cluster '%s' (process %s)" % (name, file.read().strip())) from None
+        file.seek(0)
+        was_killed = bool(file.read().strip())
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
-        yield
+        try:
+            yield was_killed
+        finally:
+            file.truncate(0)
 
 
 def exists(name):
