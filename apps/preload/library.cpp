@@ -102,7 +102,8 @@ void Library::start() {
     find_place();
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval_, nullptr);
     self_comm_ = duplicate_plainly(MPI_COMM_SELF).release();
-    beside(MPI_COMM_WORLD, true);
+    // What fails for all ranks would fail for fewer, and may take its time to.
+    if (beside(MPI_COMM_WORLD, true).shadow == nullptr) is_active_ = false;
   } catch (const std::exception& e) {
     is_active_ = false;
     if (rank_ == 0) stand_aside(e.what());
@@ -137,9 +138,8 @@ void Library::agree(const std::string& trouble) {
   }
   if (std::any_of(all.begin(), all.end(), [&](const Vote& vote) { return vote.same != all.front().same; })) {
     throw InvalidArgument(
-        "GAR_DISABLE, GAR_CHECK, GAR_MIN_BYTES, GAR_FAKE_HOSTS or GAR_TOPOLOGY differ between ranks; accepted is the "
-        "same "
-        "everywhere");
+        "GAR_DISABLE, GAR_CHECK, GAR_MIN_BYTES, GAR_FAKE_HOSTS or GAR_TOPOLOGY differ between ranks; accepted are the "
+        "same values everywhere");
   }
   is_active_ = !settings_.is_disabled;
 }

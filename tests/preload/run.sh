@@ -21,7 +21,7 @@ fail() {
 run() {
   local options=() set=(-x)
   if [[ $flavour == openmpi ]]; then
-    options=(--oversubscribe --mca btl "self,vader" --mca mpi_yield_when_idle 1)
+    options=(--oversubscribe --mca btl "self,vader,tcp" --mca mpi_yield_when_idle 1)
   else
     set=(-genv)
   fi
