@@ -8,7 +8,8 @@ set -euo pipefail
 
 # package, and what proves that it is there: a command, a path, or a file below an include directory
 packages_build="g++:c++ cmake:cmake ninja-build:ninja pkg-config:pkg-config
-  libcli11-dev:CLI/CLI.hpp libfmt-dev:fmt/format.h nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h"
+  libcli11-dev:CLI/CLI.hpp libfmt-dev:fmt/format.h nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h
+  libeigen3-dev:eigen3/Eigen/Core"
 packages_lint="clang-format:clang-format clang-tidy:clang-tidy"
 packages_fuzz="clang:clang++ libclang-rt-dev:libclang_rt.fuzzer"
 packages_simgrid="libsimgrid-dev:simgrid/s4u.hpp"

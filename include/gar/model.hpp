@@ -66,6 +66,7 @@ struct StageCost {
   Terms fixed;                 ///< alpha only
   Terms slope;                 ///< per float of the vector
   std::string link;            ///< the busiest link, "downlink of rack3"
+  int link_level = -1;         ///< height of the node below it (0: a server's own link); -1: no link is used
   std::int64_t senders = 0;    ///< distinct senders on it (w)
   double volume = 0;           ///< what crosses it in one step, as a fraction of the vector
   double incast_threshold = 0;

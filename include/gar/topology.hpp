@@ -27,6 +27,8 @@ struct LinkParams {
   double beta = 0;              ///< seconds per float
   double epsilon = 0;           ///< extra seconds per float and sender beyond the threshold
   double incast_threshold = 0;  ///< senders that the link carries without incast (w_t)
+  double max_senders = 0;  ///< receivers below the link admit so many senders at once, and the parameters above hold
+                           ///< under that; 0: nothing is said. Costs do not depend on it
   bool operator==(const LinkParams&) const = default;
 };
 
@@ -125,6 +127,11 @@ class Topology {
 
 /// The largest path_latency of any two ranks; 0 for a single server. O(stored nodes and runs).
 double longest_path_latency(const Topology& topology);
+
+/// The tree of those servers that have ranks. `server_of[r]`, the server of rank r, must not fall, since ranks number
+/// the leaves of a tree from left to right. A server with several ranks becomes a switch with a `rank` for each of
+/// them; its own gamma and delta go to the ranks. O(ranks x height). Throws InvalidArgument.
+Topology place_ranks(const Topology& network, const std::vector<std::int64_t>& server_of, const Node& rank = {});
 
 /// The instances below one node of a topology, in preorder, as plain arrays (index 0 is that node itself).
 /// The root's own uplink is stored too, although nothing inside the tree uses it.

@@ -12,9 +12,9 @@ namespace gar {
 
 inline constexpr std::string_view kTopologySchema = "gar.topology/1";
 
-enum Param : std::uint8_t { kAlpha, kBeta, kEpsilon, kIncastThreshold, kGamma, kDelta };
-inline constexpr std::size_t kNumParams = 6;
-inline constexpr std::array<const char*, kNumParams> kParamNames{"alpha", "beta", "epsilon", "incast_threshold",
+enum Param : std::uint8_t { kAlpha, kBeta, kEpsilon, kIncastThreshold, kMaxSenders, kGamma, kDelta };
+inline constexpr std::size_t kNumParams = 7;
+inline constexpr std::array<const char*, kNumParams> kParamNames{"alpha", "beta", "epsilon", "incast_threshold", "max_senders",
                                                                  "gamma", "delta"};
 
 /// Some of a node's parameters.

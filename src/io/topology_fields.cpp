@@ -29,6 +29,7 @@ constexpr std::array kNodeFields{FieldName{"children", Field::kChildren},
                                  FieldName{"beta", param_field(kBeta)},
                                  FieldName{"epsilon", param_field(kEpsilon)},
                                  FieldName{"incast_threshold", param_field(kIncastThreshold)},
+                                 FieldName{"max_senders", param_field(kMaxSenders)},
                                  FieldName{"gamma", param_field(kGamma)},
                                  FieldName{"delta", param_field(kDelta)},
                                  FieldName{"parent", Field::kParent}};

@@ -18,6 +18,7 @@
 
 #include "gar/errors.hpp"
 #include "gar/io.hpp"
+#include "io/json_reader.hpp"
 #include "io/text_file.hpp"
 #include "io/topology_document.hpp"
 
@@ -30,6 +31,12 @@ constexpr std::int64_t kMaxFileBytes = 64 << 20;
 constexpr std::size_t kMaxCopiedRuns = 10'000'000;
 
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+// Looks for the words first, since a topology of a million nodes is not to be read twice.
+bool is_profile(std::string_view text) {
+  constexpr std::string_view kFamily = "gar.profile/";
+  return text.find(kFamily) != std::string_view::npos && peek_schema(text).starts_with(kFamily);
+}
 
 // A node whose parameters are known but whose place in the tree is not.
 struct Resolved {
@@ -109,14 +116,15 @@ NodeId Resolver::emit(std::int32_t id, Resolved resolved, bool is_root) {
   node.name = std::move(resolved.name);
   node.alpha = need(kAlpha, "every node needs its latency in seconds");
   if (is_root) {
-    for (const Param param : {kBeta, kEpsilon, kIncastThreshold}) {
+    for (const Param param : {kBeta, kEpsilon, kIncastThreshold, kMaxSenders}) {
       if (spec(id).params.has[param]) {
         fail(id, kParamNames[param], "the root has no link to a parent; leave this field out");
       }
     }
   } else {
     constexpr const char* kWhy = "every node but the root needs it for the link to its parent";
-    node.uplink = {need(kBeta, kWhy), need(kEpsilon, kWhy), need(kIncastThreshold, kWhy)};
+    node.uplink = {need(kBeta, kWhy), need(kEpsilon, kWhy), need(kIncastThreshold, kWhy),
+                   params.has[kMaxSenders] ? params.value[kMaxSenders] : 0};
   }
   if (is_server) {
     constexpr const char* kWhy = "a node without children is a server and needs it";
@@ -357,7 +365,10 @@ Topology load_topology(const std::string& spec_or_path) {
   const auto status = std::filesystem::status(spec_or_path, ignored);
   const bool is_there = std::filesystem::exists(status) && !std::filesystem::is_directory(status);
   const bool is_path = spec_or_path.find('/') != std::string::npos || spec_or_path.ends_with(".json");
-  if (is_there || is_path) return read_topology_file(spec_or_path);
+  if (is_there || is_path) {
+    const std::string text = read_text_file(spec_or_path, kMaxFileBytes);
+    return is_profile(text) ? parse_profile(text, spec_or_path).topology : parse_topology(text, spec_or_path);
+  }
   try {
     return topology_from_spec(spec_or_path);
   } catch (const InvalidArgument& error) {

@@ -40,7 +40,7 @@ class UniqueNames {
   std::unordered_set<std::string> taken_;
 };
 
-using ParamKey = std::tuple<bool, double, double, double, double, double, double>;
+using ParamKey = std::tuple<bool, double, double, double, double, double, double, double>;
 
 class Writer {
  public:
@@ -59,8 +59,9 @@ class Writer {
 
  private:
   ParamKey key(const Node& node) const {
-    return {node.is_server(),  node.alpha,       node.uplink.beta, node.uplink.epsilon, node.uplink.incast_threshold,
-            node.server.gamma, node.server.delta};
+    return {
+        node.is_server(),        node.alpha,        node.uplink.beta, node.uplink.epsilon, node.uplink.incast_threshold,
+        node.uplink.max_senders, node.server.gamma, node.server.delta};
   }
 
   // Nodes that more than one run refers to.
@@ -99,6 +100,7 @@ class Writer {
     if (!is_root) {
       out_ << fmt::format(", \"beta\": {}, \"epsilon\": {}, \"incast_threshold\": {}", node.uplink.beta,
                           node.uplink.epsilon, node.uplink.incast_threshold);
+      if (node.uplink.max_senders > 0) out_ << fmt::format(", \"max_senders\": {}", node.uplink.max_senders);
     }
     if (node.is_server()) out_ << fmt::format(", \"gamma\": {}, \"delta\": {}", node.server.gamma, node.server.delta);
   }

@@ -276,6 +276,7 @@ class Pricer {
     cost.link =
         fmt::format("{} of {}", b.is_down ? "downlink" : "uplink",
                     topology_.instance_name(place.node_first + pt.tree.first_rank[i], place.depth + pt.tree.depth[i]));
+    cost.link_level = topology_.height(pt.tree.node[i]);
     cost.senders = b.senders;
     cost.volume = b.volume;
     cost.incast_threshold = topology_.node(pt.tree.node[i]).uplink.incast_threshold;

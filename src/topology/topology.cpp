@@ -50,6 +50,7 @@ struct FormHash {
     mix(seed, form.uplink.beta);
     mix(seed, form.uplink.epsilon);
     mix(seed, form.uplink.incast_threshold);
+    mix(seed, form.uplink.max_senders);
     mix(seed, form.server.gamma);
     mix(seed, form.server.delta);
     for (const ChildRun& run : form.runs) {
@@ -140,6 +141,7 @@ void normalise(Node& node, bool is_root) {
     node.uplink.beta = checked(node.uplink.beta, "beta", node);
     node.uplink.epsilon = checked(node.uplink.epsilon, "epsilon", node);
     node.uplink.incast_threshold = checked(node.uplink.incast_threshold, "incast_threshold", node);
+    node.uplink.max_senders = checked(node.uplink.max_senders, "max_senders", node);
   }
   if (node.is_server()) {
     node.server.gamma = checked(node.server.gamma, "gamma", node);

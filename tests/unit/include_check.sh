@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The arrows between the modules, checked on the #include lines: include_check.sh SOURCE_DIR
-# topology <- plan <- model <- planner, sim; topology, plan, model <- io; everything <- apps, tests, bench.
+# topology <- plan <- model <- planner, sim, fit; topology, plan, model, fit <- io; everything <- apps, tests, bench.
 set -euo pipefail
 cd "$1"
 status=0
@@ -16,12 +16,13 @@ declare -A public=(
   [model]="errors topology plan algorithms verify model"
   [planner]="errors topology plan algorithms verify model planner predict"
   [sim]="errors topology plan model simulate"
-  [io]="errors topology plan algorithms verify model io"
+  [fit]="errors topology plan algorithms verify model profile fit"
+  [io]="errors topology plan algorithms verify model profile fit io"
   [runtime]="errors topology plan algorithms verify model planner predict io reduction communicator mpi"
 )
 declare -A modules=(
   [topology]="topology" [plan]="topology plan" [model]="topology plan model"
-  [planner]="topology plan model planner" [sim]="topology plan model sim" [io]="topology plan model io"
+  [planner]="topology plan model planner" [sim]="topology plan model sim" [fit]="topology plan model fit" [io]="topology plan model io"
   [runtime]="runtime"
 )
 has_word() { [[ " $1 " == *" $2 "* ]]; }
@@ -37,6 +38,7 @@ while IFS=: read -r file line text; do
           has_word "${public[$module]:-}" "$name" || complain "$file:$line: $module must not use $header"
           ;;
         nlohmann/*) [[ $module == io ]] || complain "$file:$line: the JSON library belongs to src/io" ;;
+        Eigen/*) [[ $module == fit ]] || complain "$file:$line: the numeric library belongs to src/fit" ;;
         apps/* | tests/* | bench/* | CLI/*) complain "$file:$line: the library must not use $header" ;;
         mpi.h) [[ $file == src/runtime/mpi/* ]] || complain "$file:$line: $header belongs to src/runtime/mpi" ;;
         cuda* | nccl*) complain "$file:$line: the core must not use $header" ;;

@@ -11,11 +11,6 @@
 
 namespace gar {
 
-/// The tree of those servers that have ranks. `server_of[r]`, the server of rank r, must not fall, since ranks number
-/// the leaves of a tree from left to right. A server with several ranks becomes a switch with a `rank` for each of
-/// them; its own gamma and delta go to the ranks. O(ranks x height). Throws InvalidArgument.
-Topology place_ranks(const Topology& network, const std::vector<std::int64_t>& server_of, const Node& rank);
-
 /// The server of every rank of a whole job: one server per rank, or one per host. Throws InvalidArgument when the
 /// network has as many servers as neither.
 std::vector<std::int64_t> servers_of(const Topology& network, const Hosts& hosts);
@@ -24,8 +19,8 @@ std::vector<std::int64_t> servers_of(const Topology& network, const Hosts& hosts
 std::uint64_t hash_of(const Topology& topology);
 
 /// How many senders a rank can admit at once so that no link with incast (epsilon above 0) is met by more than its
-/// threshold (but two always); 0: there is no such link. GAR_MAX_SENDERS in the environment wins. Throws
-/// InvalidArgument.
+/// threshold (but two always), or what the link says itself; 0: there is no such link. GAR_MAX_SENDERS in the
+/// environment wins. Throws InvalidArgument.
 int admitted_senders(const Topology& topology);
 
 /// For a caller that stands in for MPI itself.

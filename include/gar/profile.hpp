@@ -1,0 +1,145 @@
+// A profile: what `gar fit` found out about a network, how sure it is of that, and where it comes from.
+//
+// Units as in gar/topology.hpp: alpha in seconds; beta, epsilon, gamma, delta in seconds per float of 4 bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gar/topology.hpp"
+
+namespace gar {
+
+/// A number, and the interval in which it lies with a probability of 95%.
+struct Estimate {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+  bool is_identified = true;  ///< false: the measurements say nothing about it; the value is a guess or an assumption
+  bool operator==(const Estimate&) const = default;
+};
+
+/// What the measurements say about senders that meet at a link.
+enum class Incast {
+  kUnknown,  ///< too few senders were measured
+  kNone,     ///< no more senders cost more than one
+  kDrift,    ///< a small straight rise, as loss-free networks show, too; epsilon describes it, with a threshold of 1
+  kPresent,  ///< more senders than the threshold cost more
+};
+/// "unknown", "none", "drift", "present".
+std::string_view to_string(Incast incast);
+
+/// The links of one level of the tree: level 0 are the servers' own links, level 1 those of the switches above, ...
+struct LevelProfile {
+  std::string name;  ///< base name of the nodes below these links: "host", "rack"
+  Estimate alpha;    ///< level 0: of a path across a lowest switch; above: of the switch that these links end at
+  Estimate beta;     ///<
+  Estimate epsilon;  ///<
+  Estimate incast_threshold;  ///< w_t, in senders
+  Incast incast = Incast::kUnknown;
+  std::int64_t most_senders = 0;  ///< that were measured at such a link
+  /// Receivers admit so many senders at once, and epsilon and incast_threshold are what is left then; 0: everybody
+  /// sends.
+  std::int64_t max_senders = 0;
+  /// The same where everybody sends; as above when max_senders is 0.
+  Estimate free_epsilon;
+  Estimate free_incast_threshold;
+  Incast free_incast = Incast::kUnknown;
+  bool operator==(const LevelProfile&) const = default;
+};
+
+/// One link by itself, as an instance of the topology: "rack2", "rack0/host3".
+struct LinkProfile {
+  std::string name;
+  int level = 0;
+  Estimate beta;
+  bool operator==(const LinkProfile&) const = default;
+};
+
+/// What measured AllReduces of a size class took, relative to the model: a factor for all algorithms alike.
+struct SizeCorrection {
+  double from_bytes = 0;
+  double to_bytes = 0;  ///< excluded
+  Estimate factor;
+  bool operator==(const SizeCorrection&) const = default;
+};
+
+/// A measurement beside what the fitted model says.
+struct Residual {
+  std::string what;  ///< "cps all_reduce, 12 ranks, 1e5 floats"
+  double measured_s = 0;
+  double fitted_s = 0;
+  double weight = 1;  ///< 0 to 1: how much the robust fit believed it
+  bool operator==(const Residual&) const = default;
+};
+
+/// How good one way of predicting or choosing was on measurements that were not fitted.
+struct ValidationScore {
+  std::string name;            ///< "GenModel", "(alpha,beta,gamma)", "Open MPI's default"
+  std::int64_t num_cells = 0;  ///< measurements
+  std::int64_t num_cases = 0;  ///< choices: a number of ranks and a size
+  double median_error = -1;    ///< of |predicted / measured - 1|; -1: it predicts nothing
+  double p95_error = -1;
+  double max_error = -1;
+  double median_regret = -1;  ///< time of its choice / time of the best, - 1
+  double p95_regret = -1;
+  double max_regret = -1;
+  bool operator==(const ValidationScore&) const = default;
+};
+
+/// Where a profile comes from.
+struct Provenance {
+  std::string date;     ///< "2026-11-15T17:00:00Z"
+  std::string command;  ///< as typed
+  std::string gar_version;
+  std::vector<std::string> hosts;
+  std::string kernel;  ///< "Linux 6.1.0"
+  std::string cpu;     ///< "Intel Xeon ..., 2 cores"
+  std::string mpi;     ///< "Open MPI 4.1.4"; empty: none
+  std::string transport;
+  std::int64_t num_ranks = 0;
+  std::int64_t num_measurements = 0;
+  double seconds = 0;  ///< that measuring took
+  bool operator==(const Provenance&) const = default;
+};
+
+struct Profile {
+  /// The measured network, one server per rank, with the fitted parameters (those of `levels`, `links` that differ, and
+  /// what ranks that share a core have to share).
+  Topology topology;
+  std::vector<LevelProfile> levels;  ///< from the servers upwards; as many as the topology's height
+  Estimate gamma;                    ///< of a rank with a core of its own
+  Estimate delta;
+  Estimate two_beta_plus_gamma;  ///< of level 0: what an AllReduce on one switch tells even where beta and gamma cannot
+                                 ///< be separated
+  double cores = 0;  ///< that the ranks below a lowest switch share; 0: each has its own
+  std::vector<LinkProfile> links;
+  std::vector<SizeCorrection> corrections;
+  std::vector<Residual> residuals;
+  std::vector<ValidationScore> validation;
+  std::vector<std::string> notes;  ///< what could not be identified, and why; one sentence each
+  Provenance provenance;
+};
+
+/// The profile's parameters on another tree, level by level; ranks share the profile's cores below each lowest switch.
+/// Levels that the profile does not know keep the tree's own parameters; `unknown_levels` (may be null) gets them.
+Topology lay_over(const Profile& profile, const Topology& topology, std::vector<int>* unknown_levels = nullptr);
+
+/// `seconds` with the correction of that size class, if there is one.
+double corrected(const Profile& profile, double seconds, double bytes);
+
+/// One thing in which two profiles of the same network differ.
+struct ProfileChange {
+  std::string what;  ///< "beta of the links of level 1 (rack)", "beta of the link of rack2"
+  Estimate before;
+  Estimate after;
+  bool is_significant = false;  ///< the intervals do not overlap
+  std::string words;            ///< "uplink of rack2: 30% less bandwidth"
+};
+/// Significant ones first, largest first.
+std::vector<ProfileChange> compare_profiles(const Profile& before, const Profile& after);
+
+}  // namespace gar

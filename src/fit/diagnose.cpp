@@ -1,0 +1,184 @@
+// Are measured times normal for a network? If not, which parameter alone explains them best?
+//
+// For every parameter the factor is found with which it, and nothing else, brings the predictions closest to the
+// measurements (Huber loss of relative errors, golden section on the logarithm of the factor). A parameter is to blame
+// when it explains most of the deviation, and clearly more than the others that could.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fit/features.hpp"
+#include "fit/regression.hpp"
+#include "gar/errors.hpp"
+#include "gar/fit.hpp"
+
+namespace gar {
+
+namespace {
+
+constexpr double kLeastTolerance = 0.1;
+constexpr double kLeastExplained = 0.5;
+constexpr double kNoise = 0.03;  // relative; the unit of the loss
+
+struct Row {
+  Features features;
+  double measured = 0;
+  double correction = 1;
+};
+
+/// Relative deviation that is normal: what validation or the fit itself showed.
+double tolerance_of(const Profile& profile) {
+  double out = kLeastTolerance;
+  for (const ValidationScore& score : profile.validation) {
+    if (score.name == "GenModel" && score.p95_error > 0) return std::max(out, score.p95_error);
+  }
+  std::vector<double> errors;
+  for (const Residual& r : profile.residuals) errors.push_back(std::abs(r.measured_s / r.fitted_s - 1));
+  if (errors.empty()) return out;
+  std::sort(errors.begin(), errors.end());
+  return std::max(out, errors[static_cast<std::size_t>(0.95 * static_cast<double>(errors.size() - 1))]);
+}
+
+double loss_of(const std::vector<Row>& rows, const Parameters& parameters) {
+  Eigen::VectorXd residuals(static_cast<Eigen::Index>(rows.size()));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double expected = rows[i].correction * seconds_of(rows[i].features, parameters);
+    residuals(static_cast<Eigen::Index>(i)) = std::log(rows[i].measured / std::max(expected, 1e-300)) / kNoise;
+  }
+  return huber_loss(residuals);
+}
+
+struct Suspect {
+  std::string name;
+  std::size_t index = 0;
+  double unit = 0;  ///< what a factor of 1 means; above 0 also where the profile has 0
+  double factor = 1;
+  double loss = 0;
+};
+
+/// The factor, 1/50 to 50, with the least loss.
+void best_factor(const std::vector<Row>& rows, Parameters parameters, Suspect& suspect) {
+  const auto loss_at = [&](double log_factor) {
+    parameters.values[suspect.index] = suspect.unit * std::exp(log_factor);
+    return loss_of(rows, parameters);
+  };
+  // A coarse grid first: the loss may have several valleys where another link becomes the bottleneck.
+  const double limit = std::log(50.0);
+  double best = -limit;
+  double least = loss_at(best);
+  for (int i = 1; i <= 60; ++i) {
+    const double at = -limit + 2 * limit * i / 60;
+    const double loss = loss_at(at);
+    if (loss < least) {
+      least = loss;
+      best = at;
+    }
+  }
+  constexpr double kGolden = 0.618034;
+  double low = best - 2 * limit / 60;
+  double high = best + 2 * limit / 60;
+  while (high - low > 1e-4) {
+    const double a = high - kGolden * (high - low);
+    const double b = low + kGolden * (high - low);
+    if (loss_at(a) < loss_at(b)) {
+      high = b;
+    } else {
+      low = a;
+    }
+  }
+  suspect.factor = std::exp((low + high) / 2);
+  suspect.loss = loss_at((low + high) / 2);
+}
+
+std::vector<Suspect> suspects_of(const Profile& profile, const Parameters& parameters) {
+  const ParamIndex index(static_cast<int>(profile.levels.size()));
+  std::vector<Suspect> out;
+  const auto add = [&](const std::string& name, int p, double unit_if_zero) {
+    const double value = parameters.values[static_cast<std::size_t>(p)];
+    out.push_back({name, static_cast<std::size_t>(p), value > 0 ? value : unit_if_zero});
+  };
+  for (int level = 0; level < index.num_levels(); ++level) {
+    const LevelProfile& one = profile.levels[static_cast<std::size_t>(level)];
+    const std::string where = index.num_levels() == 1 ? "" : fmt::format(" of level {} ({})", level, one.name);
+    add("alpha" + where, ParamIndex::alpha(level), 0);
+    add("beta" + where, ParamIndex::beta(level), 0);
+    add("epsilon" + where, ParamIndex::epsilon(level), 0.05 * one.beta.value);
+  }
+  add("gamma", index.gamma(), 0);
+  add("delta", index.delta(), 0);
+  std::erase_if(out, [](const Suspect& s) { return s.unit <= 0; });
+  return out;
+}
+
+std::string words_of(const Suspect& suspect) {
+  const std::string change = suspect.factor > 1 ? fmt::format("{:.2g} times what it was", suspect.factor)
+                                                : fmt::format("{:.0f}% of what it was", 100 * suspect.factor);
+  std::string what = fmt::format("{} is {} when the profile was made", suspect.name, change);
+  if (suspect.name.starts_with("alpha")) what += ": latency (busy processors, a longer way, an interrupt setting)";
+  if (suspect.name.starts_with("beta"))
+    what += fmt::format(": bandwidth is down to {:.0f}% (a link at a lower speed, other traffic, a missing cable)",
+                        100 / suspect.factor);
+  if (suspect.name.starts_with("epsilon"))
+    what += ": senders that meet lose more (buffers, flow control, congestion control)";
+  if (suspect.name == "gamma" || suspect.name == "delta")
+    what += ": calculation (processor or memory speed, other programs)";
+  return what;
+}
+
+}  // namespace
+
+Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& observations) {
+  const Parameters parameters = parameters_of(profile);
+  std::vector<Row> rows;
+  Diagnosis out;
+  std::vector<double> ratios;
+  for (const Observation& one : observations) {
+    if (one.seconds.empty()) continue;
+    Row row{features_of(one, profile.topology, profile.cores), median_seconds(one),
+            corrected(profile, 1, 4 * one.size_floats)};
+    const double expected = row.correction * seconds_of(row.features, parameters);
+    out.rows.push_back({describe(one), row.measured, expected, 1});
+    ratios.push_back(row.measured / expected);
+    rows.push_back(std::move(row));
+  }
+  if (rows.empty()) throw InvalidArgument("there are no results to judge");
+  const double tolerance = tolerance_of(profile);
+  std::sort(ratios.begin(), ratios.end());
+  const double middle = ratios[ratios.size() / 2];
+  const auto off = std::count_if(ratios.begin(), ratios.end(), [&](double r) { return r > 1 + tolerance; });
+  const auto below = std::count_if(ratios.begin(), ratios.end(), [&](double r) { return r < 1 / (1 + tolerance); });
+  out.is_normal =
+      10 * off <= static_cast<std::ptrdiff_t>(ratios.size()) && 2 * below <= static_cast<std::ptrdiff_t>(ratios.size());
+  out.words.push_back(
+      fmt::format("{} of {} results are more than {:.0f}% slower than expected, {} are that much faster; "
+                  "the median is {:.2f} times what is expected",
+                  off, ratios.size(), 100 * tolerance, below, middle));
+  if (out.is_normal) {
+    out.words.emplace_back("this is normal for this network");
+    return out;
+  }
+  const double before = loss_of(rows, parameters);
+  std::vector<Suspect> suspects = suspects_of(profile, parameters);
+  for (Suspect& suspect : suspects) best_factor(rows, parameters, suspect);
+  std::sort(suspects.begin(), suspects.end(), [](const Suspect& a, const Suspect& b) { return a.loss < b.loss; });
+  const Suspect& first = suspects.front();
+  out.explained = 1 - first.loss / before;
+  if (out.explained < kLeastExplained) {
+    out.words.emplace_back(
+        "no single parameter explains it; measure the network again (gar fit) and compare (gar profile diff)");
+    return out;
+  }
+  out.culprit = first.name;
+  out.factor = first.factor;
+  out.words.push_back(fmt::format("{}; that explains {:.0f}% of the deviation", words_of(first), 100 * out.explained));
+  for (std::size_t i = 1; i < suspects.size(); ++i) {
+    const double also = 1 - suspects[i].loss / before;
+    if (also > 0.9 * out.explained)
+      out.words.push_back(
+          fmt::format("these results cannot tell that from: {} ({:.0f}%)", words_of(suspects[i]), 100 * also));
+  }
+  return out;
+}
+
+}  // namespace gar

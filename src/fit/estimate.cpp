@@ -1,0 +1,206 @@
+// Is there incast, from how many senders on, and what are the parameters?
+//
+// Three models per level: senders cost nothing, every further sender costs the same (a straight line, w_t = 1), or only
+// those beyond a threshold (a hinge). A hinge can always bend to noise, so each step from the simpler to the richer
+// model must lower the loss by more than chance would (F statistics; the limits are higher than the usual tables, for
+// the threshold was searched for, and are checked by simulation in tests/property). Loss-free networks show a small
+// straight rise, too (measured on the virtual cluster, docs/testbed.md); a line that rises no faster is called a drift.
+#include "fit/estimate.hpp"
+
+#include <fmt/format.h>
+
+#include <Eigen/SVD>
+#include <algorithm>
+#include <cmath>
+
+namespace gar {
+
+namespace {
+
+constexpr double kIncastF = 16;       // some rise against none
+constexpr double kHingeF = 8;         // a hinge against a straight line
+constexpr double kDriftSlope = 0.03;  // of beta, per sender: what a straight line may rise without being incast
+constexpr double kNullSpace = 1e-6;   // singular values below it, relative to the largest
+
+std::string param_name(const ParamIndex& index, int p, const std::vector<std::string>& levels) {
+  if (p == index.gamma()) return "gamma";
+  if (p == index.delta()) return "delta";
+  const char* names[] = {"alpha", "beta", "epsilon"};
+  if (index.num_levels() == 1) return names[p % 3];
+  const auto level = static_cast<std::size_t>(p / 3);
+  return fmt::format("{} of level {} ({})", names[p % 3], level, level < levels.size() ? levels[level] : "");
+}
+
+/// Loss per degree of freedom turns a difference of losses into an F statistic.
+double f_statistic(double simple, const Solution& rich, const Problem& problem) {
+  const double freedom = std::max(1.0, static_cast<double>(problem.size() - problem.index().size()));
+  return (simple - rich.loss) / std::max(rich.loss / freedom, 1e-12);
+}
+
+/// Directions in which the parameters can change without changing any time.
+void find_unidentified(const Problem& problem, const EstimateOptions& options, const Mask& is_free, Fitted& out) {
+  Eigen::MatrixXd rows = problem.rows(out.solution.parameters);
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) rows.row(i) /= problem.noise()(i);
+  out.is_identified = is_free;
+  std::vector<Eigen::Index> used;
+  for (Eigen::Index p = 0; p < rows.cols(); ++p) {
+    const double norm = rows.col(p).norm();
+    const bool is_used = is_free(p) && norm > 0;
+    if (is_used) {
+      rows.col(p) /= norm;
+      used.push_back(p);
+    } else if (is_free(p)) {
+      out.is_identified(p) = false;
+    }
+  }
+  if (used.empty()) return;
+  const Eigen::MatrixXd design = rows(Eigen::all, used);
+  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(design, Eigen::ComputeThinV);
+  for (Eigen::Index k = 0; k < svd.singularValues().size(); ++k) {
+    if (svd.singularValues()(k) > kNullSpace * svd.singularValues()(0)) continue;
+    std::string names;
+    for (std::size_t j = 0; j < used.size(); ++j) {
+      if (std::abs(svd.matrixV()(static_cast<Eigen::Index>(j), k)) < 0.05) continue;
+      out.is_identified(used[j]) = false;
+      names +=
+          (names.empty() ? "" : " and ") + param_name(problem.index(), static_cast<int>(used[j]), options.level_names);
+    }
+    out.notes.push_back(fmt::format("{} cannot be told apart by these measurements", names));
+  }
+}
+
+/// A parameter that would be negative if it were allowed to be says that the model misses something.
+void note_negative(const Problem& problem, const EstimateOptions& options, const Mask& is_free, Fitted& out) {
+  const ParamIndex& index = problem.index();
+  for (const int p : {index.gamma(), index.delta()}) {
+    if (!is_free(p) || !out.is_identified(p) || out.solution.parameters.values[static_cast<std::size_t>(p)] > 0)
+      continue;
+    std::vector<Eigen::Index> used;
+    for (Eigen::Index q = 0; q < index.size(); ++q) {
+      if (is_free(q) && (q == p || out.solution.parameters.values[static_cast<std::size_t>(q)] > 0)) used.push_back(q);
+    }
+    Eigen::MatrixXd rows = problem.rows(out.solution.parameters)(Eigen::all, used);
+    Eigen::VectorXd y = problem.y();
+    for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+      const double w = std::sqrt(out.solution.weights(i)) / problem.noise()(i);
+      rows.row(i) *= w;
+      y(i) *= w;
+    }
+    const Eigen::VectorXd scale = rows.colwise().norm().transpose().cwiseMax(1e-300);
+    const Eigen::MatrixXd scaled = rows * scale.cwiseInverse().asDiagonal();
+    const Eigen::VectorXd x = scaled.jacobiSvd(Eigen::ComputeThinU | Eigen::ComputeThinV).solve(y).cwiseQuotient(scale);
+    const auto at = static_cast<Eigen::Index>(std::find(used.begin(), used.end(), p) - used.begin());
+    if (x(at) >= 0) continue;
+    out.notes.push_back(
+        fmt::format("{} would be {:.3g} s per float, which is impossible, and is held at 0; the model "
+                    "misses something that these measurements show",
+                    param_name(index, p, options.level_names), x(at)));
+  }
+}
+
+class LevelDecision {
+ public:
+  LevelDecision(Problem& problem, const EstimateOptions& options) : problem_(problem), options_(options) {}
+
+  Fitted run() {
+    const ParamIndex& index = problem_.index();
+    const auto num_levels = static_cast<std::size_t>(index.num_levels());
+    Mask is_free = problem_.all_free();
+    std::vector<bool> scans(num_levels, true);
+    std::vector<double> thresholds(num_levels, 1);
+    Fitted out;
+    for (int level = 0; level < index.num_levels(); ++level) out.most_senders.push_back(problem_.most_senders(level));
+    if (!options_.has_memory_and_incast) {
+      is_free(index.delta()) = false;
+      std::fill(scans.begin(), scans.end(), false);
+      for (int level = 0; level < index.num_levels(); ++level) is_free(ParamIndex::epsilon(level)) = false;
+      out.incast.assign(num_levels, Incast::kUnknown);
+      problem_.rescale_noise(problem_.solve(thresholds, is_free));
+    } else {
+      out.incast.assign(num_levels, Incast::kPresent);
+      problem_.rescale_noise(problem_.solve_thresholds(thresholds, scans, is_free));
+      for (std::size_t level = 0; level < num_levels; ++level) decide(level, is_free, scans, thresholds, out);
+    }
+    out.solution = problem_.solve_thresholds(thresholds, scans, is_free);
+    find_unidentified(problem_, options_, is_free, out);
+    separate_beta_and_gamma(scans, thresholds, is_free, out);
+    note_negative(problem_, options_, is_free, out);
+    out.resampled = problem_.bootstrap(out.solution, scans, is_free, options_.num_bootstrap, options_.seed);
+    bound_absent_epsilon(scans, is_free, out);
+    return out;
+  }
+
+ private:
+  void decide(std::size_t level, Mask& is_free, std::vector<bool>& scans, std::vector<double>& thresholds,
+              Fitted& out) {
+    const int epsilon = ParamIndex::epsilon(static_cast<int>(level));
+    if (out.most_senders[level] < 3) {  // two points make no hinge
+      out.incast[level] = Incast::kUnknown;
+      is_free(epsilon) = false;
+      scans[level] = false;
+      return;
+    }
+    const Solution hinge = problem_.solve_thresholds(thresholds, scans, is_free);
+    std::vector<double> straight = hinge.parameters.thresholds;
+    straight[level] = 1;
+    const Solution line = problem_.solve(straight, is_free);
+    Mask without = is_free;
+    without(epsilon) = false;
+    const Solution none = problem_.solve(hinge.parameters.thresholds, without);
+    if (f_statistic(none.loss, hinge, problem_) < kIncastF) {
+      out.incast[level] = Incast::kNone;
+      is_free(epsilon) = false;
+      scans[level] = false;
+      return;
+    }
+    if (f_statistic(line.loss, hinge, problem_) >= kHingeF) {
+      thresholds = hinge.parameters.thresholds;
+      return;
+    }
+    scans[level] = false;
+    thresholds[level] = 1;
+    const double beta = line.parameters.values[static_cast<std::size_t>(ParamIndex::beta(static_cast<int>(level)))];
+    if (line.parameters.values[static_cast<std::size_t>(epsilon)] < kDriftSlope * beta)
+      out.incast[level] = Incast::kDrift;
+  }
+
+  // Both are paid by all that an AllReduce moves; without reductions or AllGathers gamma is left out.
+  void separate_beta_and_gamma(const std::vector<bool>& scans, const std::vector<double>& thresholds, Mask& is_free,
+                               Fitted& out) {
+    const int gamma = problem_.index().gamma();
+    const int delta = problem_.index().delta();
+    bool changed = false;
+    for (const int p : {gamma, delta}) {
+      if (!is_free(p) || out.is_identified(p)) continue;
+      is_free(p) = false;
+      changed = true;
+    }
+    if (changed) out.solution = problem_.solve_thresholds(thresholds, scans, is_free);
+  }
+
+  // Where epsilon is not in the model, how large could it be?
+  void bound_absent_epsilon(const std::vector<bool>& scans, Mask is_free, Fitted& out) {
+    for (std::size_t level = 0; level < out.incast.size(); ++level) {
+      if (out.incast[level] != Incast::kNone) continue;
+      const auto epsilon = static_cast<std::size_t>(ParamIndex::epsilon(static_cast<int>(level)));
+      is_free(static_cast<Eigen::Index>(epsilon)) = true;
+      Parameters straight = out.solution.parameters;
+      straight.thresholds[level] = 1;
+      const Solution line = problem_.solve(straight.thresholds, is_free);
+      const std::vector<Parameters> resampled =
+          problem_.bootstrap(line, scans, is_free, options_.num_bootstrap, options_.seed + 1);
+      for (std::size_t b = 0; b < resampled.size(); ++b)
+        out.resampled[b].values[epsilon] = resampled[b].values[epsilon];
+      is_free(static_cast<Eigen::Index>(epsilon)) = false;
+    }
+  }
+
+  Problem& problem_;
+  const EstimateOptions& options_;
+};
+
+}  // namespace
+
+Fitted estimate(Problem& problem, const EstimateOptions& options) { return LevelDecision(problem, options).run(); }
+
+}  // namespace gar

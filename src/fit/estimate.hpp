@@ -1,0 +1,48 @@
+// Parameters with intervals from one set of observations.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fit/problem.hpp"
+
+namespace gar {
+
+/// What one regression found.
+struct Fitted {
+  Solution solution;
+  std::vector<Parameters> resampled;  ///< bootstrap
+  std::vector<Incast> incast;         ///< per level
+  std::vector<double> most_senders;   ///< per level
+  Mask is_identified;
+  std::vector<std::string> notes;
+};
+
+struct EstimateOptions {
+  int num_bootstrap = 200;
+  std::uint64_t seed = 1;
+  bool has_memory_and_incast = true;  ///< false: (alpha,beta,gamma) alone
+  std::vector<std::string> level_names;
+};
+
+/// Decides on incast, solves, resamples. The noise of `problem` is rescaled.
+Fitted estimate(Problem& problem, const EstimateOptions& options);
+
+/// The interval of a function of the parameters.
+template <class F>
+Estimate interval_of(const Fitted& fitted, F f) {
+  Estimate out;
+  out.value = f(fitted.solution.parameters);
+  std::vector<double> values;
+  for (const Parameters& p : fitted.resampled) values.push_back(f(p));
+  std::sort(values.begin(), values.end());
+  if (values.empty()) return {out.value, out.value, out.value};
+  const auto at = [&](double q) {
+    return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+  };
+  out.low = std::min(at(0.025), out.value);
+  out.high = std::max(at(0.975), out.value);
+  return out;
+}
+
+}  // namespace gar

@@ -1,0 +1,59 @@
+// What the model needs to know about an observation: how often it pays each parameter.
+#pragma once
+
+#include <vector>
+
+#include "gar/fit.hpp"
+
+namespace gar {
+
+/// Parameters of a network: alpha, beta and epsilon of level 0, of level 1, ..., then gamma and delta.
+class ParamIndex {
+ public:
+  explicit ParamIndex(int num_levels) : num_levels_(num_levels) {}
+  [[nodiscard]] int num_levels() const { return num_levels_; }
+  [[nodiscard]] int size() const { return 3 * num_levels_ + 2; }
+  [[nodiscard]] static int alpha(int level) { return 3 * level; }
+  [[nodiscard]] static int beta(int level) { return 3 * level + 1; }
+  [[nodiscard]] static int epsilon(int level) { return 3 * level + 2; }
+  [[nodiscard]] int gamma() const { return 3 * num_levels_; }
+  [[nodiscard]] int delta() const { return 3 * num_levels_ + 1; }
+
+ private:
+  int num_levels_;
+};
+
+/// What crosses the busiest link of a level in a stage.
+struct LinkLoad {
+  int level = 0;
+  double floats = 0;
+  double senders = 0;
+};
+
+/// An observation as the model sees it. Its time is sum alphas + sum over stages of the slowest load + calculation.
+struct Features {
+  std::vector<double> alphas;                 ///< per level: how often it is paid
+  std::vector<std::vector<LinkLoad>> stages;  ///< the loads of a stage go on at the same time
+  double adds = 0;                            ///< floats that gamma is paid for
+  double accesses = 0;                        ///< floats that delta is paid for
+  double share = 1;                           ///< ranks per core: level 0 and calculation take so many times as long
+};
+
+/// Throws InvalidArgument when the servers are none of the topology's or the algorithm does not fit them.
+Features features_of(const Observation& observation, const Topology& topology, double cores);
+
+/// Values of all parameters.
+struct Parameters {
+  std::vector<double> values;      ///< in the order of ParamIndex
+  std::vector<double> thresholds;  ///< w_t per level
+};
+
+/// The coefficients of `parameters.values` in the time: T = row * values. The slowest load of a stage is the one with
+/// these parameters.
+void row_of(const Features& features, const Parameters& parameters, double* row);
+double seconds_of(const Features& features, const Parameters& parameters);
+
+/// The parameters that a profile has.
+Parameters parameters_of(const Profile& profile);
+
+}  // namespace gar

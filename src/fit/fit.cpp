@@ -1,0 +1,280 @@
+// Measurements to a profile.
+#include "gar/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "fit/estimate.hpp"
+#include "fit/regression.hpp"
+#include "gar/errors.hpp"
+
+namespace gar {
+
+namespace {
+
+constexpr double kLeastExplained = 0.7;  // of the spread of log times
+constexpr double kMostScatter = 0.35;    // relative, of the measurements around the model
+constexpr double kLeastCorrection = 0.03;
+
+bool has_one_sender(const Features& features) {
+  for (const auto& stage : features.stages) {
+    for (const LinkLoad& load : stage) {
+      if (load.senders > 1) return false;
+    }
+  }
+  return true;
+}
+
+/// What is fitted, by whether receivers admitted senders. Without a second sender there is nobody to admit.
+struct Selection {
+  std::int64_t max_senders = 0;
+  std::vector<const Observation*> admitted;  ///< as in the profile's own parameters
+  std::vector<const Observation*> everybody;
+};
+
+Selection select(const Measurements& measurements) {
+  Selection out;
+  std::size_t most_servers = 0;
+  for (const Observation& one : measurements.observations) {
+    if (one.is_fitted && !one.is_native) out.max_senders = std::max(out.max_senders, one.max_senders);
+    if (one.kind == ObservationKind::kReduction) most_servers = std::max(most_servers, one.servers.size());
+  }
+  for (const Observation& one : measurements.observations) {
+    if (!one.is_fitted || one.is_native) continue;
+    if (one.seconds.empty())
+      throw InvalidArgument(fmt::format("{}: no times; accepted is at least one", describe(one)));
+    for (const double s : one.seconds) {
+      if (!(s > 0) || !std::isfinite(s))
+        throw InvalidArgument(fmt::format("{}: a time of {} s; accepted are times above 0", describe(one), s));
+    }
+    const bool is_reduction = one.kind == ObservationKind::kReduction;
+    // Ranks that compute at the same time are what an AllReduce meets; where it is known how they share cores, one rank
+    // alone says the same.
+    if (is_reduction && measurements.cores <= 0 && one.servers.size() < most_servers) continue;
+    const bool is_neutral = is_reduction || has_one_sender(features_of(one, measurements.topology, measurements.cores));
+    if (one.max_senders == out.max_senders || is_neutral) out.admitted.push_back(&one);
+    if (one.max_senders == 0 || is_neutral) out.everybody.push_back(&one);
+  }
+  return out;
+}
+
+std::vector<std::string> level_names(const Topology& topology) {
+  std::vector<std::string> out;
+  for (int level = 0; level < topology.height(topology.root()); ++level) {
+    std::string name;
+    for (NodeId id = 0; id < topology.num_nodes() && name.empty(); ++id) {
+      if (topology.height(id) == level) name = topology.node(id).name;
+    }
+    out.push_back(name);
+  }
+  return out;
+}
+
+void check_enough(const std::vector<const Observation*>& used, const Topology& topology) {
+  const int num_params = ParamIndex(topology.height(topology.root())).size();
+  const bool has_links = std::any_of(used.begin(), used.end(),
+                                     [](const Observation* o) { return o->kind != ObservationKind::kReduction; });
+  const int needed = has_links ? num_params + 2 : 4;
+  if (static_cast<int>(used.size()) < needed) {
+    throw InvalidArgument(
+        fmt::format("{} different measurements are too few for {} parameters; accepted are {} or more "
+                    "(more sizes, more numbers of ranks)",
+                    used.size(), has_links ? num_params : 2, needed));
+  }
+}
+
+/// Never a confident answer from data that do not follow the model.
+void check_consistency(const Problem& problem, const Fitted& fitted) {
+  const Eigen::VectorXd logs = problem.y().array().log().matrix();
+  const Eigen::VectorXd errors = logs - problem.predict(fitted.solution.parameters).array().max(1e-300).log().matrix();
+  const double spread = robust_deviation(logs);
+  if (logs.maxCoeff() - logs.minCoeff() < 0.05) {
+    throw InvalidArgument(
+        "all times are the same, whatever the size and the number of ranks: these are no measurements of a network");
+  }
+  const double scatter = 1.4826 * median_of(errors.cwiseAbs());
+  if (scatter > kMostScatter ||
+      (spread > 0 && 1 - (scatter / spread) * (scatter / spread) < kLeastExplained && scatter > 0.1)) {
+    throw InvalidArgument(
+        fmt::format("the measurements contradict the model: half of them are more than {:.0f}% away from the best fit. "
+                    "Are times, sizes and ranks in the right order, and was the machine otherwise idle?",
+                    100 * median_of(errors.cwiseAbs().array().exp().matrix()) - 100));
+  }
+}
+
+Estimate parameter(const Fitted& fitted, int p) {
+  Estimate out = interval_of(fitted, [p](const Parameters& x) { return x.values[static_cast<std::size_t>(p)]; });
+  out.is_identified = fitted.is_identified(p);
+  return out;
+}
+
+Estimate threshold(const Fitted& fitted, std::size_t level) {
+  Estimate out = interval_of(fitted, [level](const Parameters& x) { return x.thresholds[level]; });
+  out.is_identified = fitted.incast[level] == Incast::kPresent;
+  return out;
+}
+
+void add_levels(const Fitted& fitted, const Fitted& everybody, const Measurements& measurements, Profile& profile,
+                std::int64_t max_senders) {
+  const std::vector<std::string> names = level_names(measurements.topology);
+  for (std::size_t level = 0; level < names.size(); ++level) {
+    const int l = static_cast<int>(level);
+    LevelProfile one;
+    one.name = names[level];
+    one.alpha = parameter(fitted, ParamIndex::alpha(l));
+    one.beta = parameter(fitted, ParamIndex::beta(l));
+    one.epsilon = parameter(fitted, ParamIndex::epsilon(l));
+    one.incast = fitted.incast[level];
+    // Not in the model means measured to be 0, or not measured at all.
+    one.epsilon.is_identified = one.incast != Incast::kUnknown;
+    one.incast_threshold = threshold(fitted, level);
+    one.most_senders = static_cast<std::int64_t>(fitted.most_senders[level]);
+    one.max_senders = max_senders;
+    one.free_epsilon = parameter(everybody, ParamIndex::epsilon(l));
+    one.free_epsilon.is_identified = everybody.incast[level] != Incast::kUnknown;
+    one.free_incast_threshold = threshold(everybody, level);
+    one.free_incast = everybody.incast[level];
+    profile.levels.push_back(one);
+  }
+}
+
+void add_incast_notes(const Profile& profile, std::vector<std::string>& notes) {
+  for (const LevelProfile& level : profile.levels) {
+    const std::string where = profile.levels.size() == 1 ? "" : fmt::format("links of {}: ", level.name);
+    if (level.free_incast == Incast::kUnknown) {
+      notes.push_back(
+          fmt::format("{}incast was not measured: at most {} senders met at a link", where, level.most_senders));
+    } else if (level.free_incast == Incast::kNone) {
+      notes.push_back(fmt::format("{}no incast with up to {} senders; a threshold above that cannot be seen from here",
+                                  where, level.most_senders));
+    } else if (level.free_incast == Incast::kDrift) {
+      notes.push_back(fmt::format(
+          "{}no incast, but a straight rise of {:.1f}% of beta per sender, such as networks without loss show, too",
+          where, 100 * level.free_epsilon.value / std::max(level.beta.value, 1e-300)));
+    }
+  }
+}
+
+/// Factors per size class where the data insist.
+void add_corrections(const std::vector<const Observation*>& used, Profile& profile) {
+  std::map<int, std::vector<double>> classes;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const Observation& one = *used[i];
+    if (one.kind != ObservationKind::kCollective || one.collective != Collective::kAllReduce) continue;
+    const int octave = static_cast<int>(std::floor(std::log2(4 * one.size_floats) / 2));
+    classes[octave].push_back(std::log(profile.residuals[i].measured_s / profile.residuals[i].fitted_s));
+  }
+  for (const auto& [octave, logs] : classes) {
+    if (logs.size() < 4) continue;
+    const Eigen::VectorXd all = Eigen::Map<const Eigen::VectorXd>(logs.data(), static_cast<Eigen::Index>(logs.size()));
+    const double middle = median_of(all);
+    const double error = 1.96 * 1.2533 * robust_deviation(all) / std::sqrt(static_cast<double>(logs.size()));
+    if (std::abs(middle) < std::max(kLeastCorrection, error)) continue;
+    profile.corrections.push_back({std::pow(4.0, octave),
+                                   std::pow(4.0, octave + 1),
+                                   {std::exp(middle), std::exp(middle - error), std::exp(middle + error)}});
+  }
+}
+
+/// A link that is clearly slower than its level's gets its own parameters in the topology.
+Topology with_single_links(const Topology& topology, const Profile& profile) {
+  constexpr double kClearly = 1.1;
+  std::map<std::string, double> slow;
+  for (const LinkProfile& link : profile.links) {
+    const auto level = static_cast<std::size_t>(link.level);
+    if (level < profile.levels.size() && link.beta.low > kClearly * profile.levels[level].beta.high)
+      slow[link.name] = link.beta.value / profile.levels[level].beta.value;
+  }
+  if (slow.empty()) return topology;
+  const ExpandedTree tree = expand(topology, topology.root());
+  std::vector<Node> nodes;
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    Node node = topology.node(tree.node[i]);
+    node.children.clear();
+    const auto known = slow.find(topology.instance_name(tree.first_rank[i], tree.depth[i]));
+    if (known != slow.end()) node.uplink.beta *= known->second;
+    nodes.push_back(std::move(node));
+    if (i > 0) nodes[static_cast<std::size_t>(tree.parent[i])].children.push_back({static_cast<NodeId>(i), 1});
+  }
+  return {topology.name(), std::move(nodes), 0};
+}
+
+}  // namespace
+
+std::string describe(const Observation& observation) {
+  const std::string size = fmt::format("{:g} floats", observation.size_floats);
+  const std::string ranks =
+      fmt::format("{} rank{}", observation.servers.size(), observation.servers.size() == 1 ? "" : "s");
+  if (observation.kind == ObservationKind::kReduction)
+    return fmt::format("reduction of {} vectors, {}, {}", observation.fan_in, ranks, size);
+  if (observation.kind == ObservationKind::kGather) return fmt::format("all to one, {}, {}", ranks, size);
+  const char* what = observation.collective == Collective::kAllReduce       ? "all_reduce"
+                     : observation.collective == Collective::kReduceScatter ? "reduce_scatter"
+                                                                            : "all_gather";
+  const std::string how = observation.is_native ? "the library's own"
+                          : observation.plan    ? observation.plan->algorithm
+                                                : to_string(observation.algorithm);
+  const std::string admitted =
+      observation.max_senders > 0 ? fmt::format(", {} senders at once", observation.max_senders) : "";
+  return fmt::format("{} {}, {}, {}{}", how, what, ranks, size, admitted);
+}
+
+double median_seconds(const Observation& observation) {
+  return median_of(Eigen::Map<const Eigen::VectorXd>(observation.seconds.data(),
+                                                     static_cast<Eigen::Index>(observation.seconds.size())));
+}
+
+Profile fit(const Measurements& measurements, const FitOptions& options) {
+  const Selection selection = select(measurements);
+  check_enough(selection.admitted, measurements.topology);
+  EstimateOptions how;
+  how.num_bootstrap = options.num_bootstrap;
+  how.seed = options.seed;
+  how.level_names = level_names(measurements.topology);
+  Problem problem(selection.admitted, measurements.topology, measurements.cores);
+  const Fitted fitted = estimate(problem, how);
+  check_consistency(problem, fitted);
+  Fitted everybody = fitted;
+  if (selection.max_senders > 0) {
+    Problem free(selection.everybody, measurements.topology, measurements.cores);
+    everybody = estimate(free, how);
+  }
+
+  Profile profile{measurements.topology, {}, {}, {}, {}, measurements.cores, measurements.links, {}, {}, {}, {}, {}};
+  profile.provenance = measurements.provenance;
+  profile.provenance.num_measurements = static_cast<std::int64_t>(selection.admitted.size());
+  add_levels(fitted, everybody, measurements, profile, selection.max_senders);
+  const ParamIndex& index = problem.index();
+  profile.gamma = parameter(fitted, index.gamma());
+  profile.delta = parameter(fitted, index.delta());
+  profile.two_beta_plus_gamma = interval_of(fitted, [&](const Parameters& x) {
+    return 2 * x.values[static_cast<std::size_t>(ParamIndex::beta(0))] +
+           x.values[static_cast<std::size_t>(index.gamma())];
+  });
+  profile.notes = fitted.notes;
+  add_incast_notes(profile, profile.notes);
+  const Eigen::VectorXd predicted = problem.predict(fitted.solution.parameters);
+  for (Eigen::Index i = 0; i < problem.size(); ++i) {
+    profile.residuals.push_back({describe(*selection.admitted[static_cast<std::size_t>(i)]), problem.y()(i),
+                                 predicted(i), fitted.solution.weights(i)});
+  }
+  if (options.fit_corrections) add_corrections(selection.admitted, profile);
+  profile.topology = with_single_links(lay_over(profile, measurements.topology), profile);
+  return profile;
+}
+
+double predict_seconds(const Observation& observation, const Profile& profile, ModelKind kind) {
+  Parameters parameters = parameters_of(profile);
+  if (kind == ModelKind::kAbc) {
+    for (int level = 0; level < static_cast<int>(profile.levels.size()); ++level)
+      parameters.values[static_cast<std::size_t>(ParamIndex::epsilon(level))] = 0;
+    parameters.values.back() = 0;
+  }
+  return seconds_of(features_of(observation, profile.topology, profile.cores), parameters);
+}
+
+}  // namespace gar

@@ -1,0 +1,281 @@
+// What the fit does with measurements by hand: exact ones, too few, ones that cannot tell parameters apart.
+#include "gar/fit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "gar/errors.hpp"
+#include "support/synthetic_fit.hpp"
+
+namespace gar {
+namespace {
+
+using testing::collective_observation;
+using testing::Noise;
+using testing::reduction_observation;
+using testing::simulate_times;
+using testing::Truth;
+using testing::usual_observations;
+
+const Truth kTruth{1e-4, 1e-8, 1e-9, 5e-10, 6e-10, 4};
+
+Measurements exact(std::vector<Observation> observations, const Truth& truth = kTruth) {
+  Measurements out{make_tree({15}), 0, std::move(observations), {}, {}};
+  std::mt19937_64 random(1);
+  simulate_times(out.observations, truth, out.topology, {0, 0, 0}, 3, random);
+  return out;
+}
+
+std::string message_of(const Measurements& measurements) {
+  try {
+    (void)fit(measurements, {1, 10, false});
+  } catch (const InvalidArgument& e) {
+    return e.what();
+  }
+  return "";
+}
+
+bool has_note(const Profile& profile, const std::string& text) {
+  return std::any_of(profile.notes.begin(), profile.notes.end(),
+                     [&](const std::string& note) { return note.find(text) != std::string::npos; });
+}
+
+// cps on n servers: alpha 2, beta and gamma 2 (n-1)/n S and (n-1)/n S, delta (n+1)/n S, epsilon beyond w_t = 4.
+TEST(Fit, PredictsWhatTheClosedFormSays) {
+  const Profile profile = testing::profile_of(kTruth, make_tree({15}));
+  for (const std::int64_t n : {2, 7, 15}) {
+    const OneSwitch p{kTruth.alpha,          kTruth.beta,    kTruth.gamma,
+                      kTruth.delta,          kTruth.epsilon, kTruth.incast_threshold,
+                      IncastDegree::kSenders};
+    const Observation cps = collective_observation(Collective::kAllReduce, "cps", n, 1e6);
+    EXPECT_NEAR(predict_seconds(cps, profile), closed_cps(n, 1e6, p).total(), 1e-12);
+    const Observation ring = collective_observation(Collective::kAllReduce, "ring", n, 1e6);
+    EXPECT_NEAR(predict_seconds(ring, profile), closed_ring(n, 1e6, p).total(), 1e-12);
+    const Observation rhd = collective_observation(Collective::kAllReduce, "rhd", n, 1e6);
+    EXPECT_NEAR(predict_seconds(rhd, profile), closed_rhd(n, 1e6, p).total(), 1e-12);
+  }
+  const Observation six = collective_observation(Collective::kAllReduce, "cps", 15, 1e6);
+  const Terms abc = closed_cps(15, 1e6, {kTruth.alpha, kTruth.beta, kTruth.gamma, 0, 0, 0, IncastDegree::kSenders});
+  EXPECT_NEAR(predict_seconds(six, profile, ModelKind::kAbc), abc.total(), 1e-12);
+}
+
+// x - 1 = 6 senders at one link, 4 of them free.
+TEST(Fit, PredictsManyToOne) {
+  Observation gather;
+  gather.kind = ObservationKind::kGather;
+  gather.servers = testing::first_servers(7);
+  gather.size_floats = 1e5;
+  const Profile profile = testing::profile_of(kTruth, make_tree({15}));
+  EXPECT_NEAR(predict_seconds(gather, profile), kTruth.alpha + 6e5 * (kTruth.beta + 2 * kTruth.epsilon), 1e-15);
+}
+
+TEST(Fit, ExactTimesGiveExactParameters) {
+  const Profile profile = fit(exact(usual_observations(15, 2e4, 1e6)), {1, 20, true});
+  const LevelProfile& level = profile.levels.at(0);
+  EXPECT_NEAR(level.alpha.value / kTruth.alpha, 1, 1e-3);
+  EXPECT_NEAR(level.beta.value / kTruth.beta, 1, 1e-3);
+  EXPECT_NEAR(level.epsilon.value / kTruth.epsilon, 1, 1e-3);
+  EXPECT_EQ(level.incast_threshold.value, 4);
+  EXPECT_NEAR(profile.gamma.value / kTruth.gamma, 1, 1e-3);
+  EXPECT_NEAR(profile.delta.value / kTruth.delta, 1, 1e-3);
+  EXPECT_EQ(level.incast, Incast::kPresent);
+  EXPECT_TRUE(profile.corrections.empty());
+  EXPECT_EQ(profile.residuals.size(), usual_observations(15, 2e4, 1e6).size());
+  const Node& server = profile.topology.node(0);
+  EXPECT_EQ(server.uplink.epsilon, level.epsilon.value);
+  EXPECT_EQ(server.uplink.incast_threshold, 4);
+}
+
+// Section 3.4 of the paper: CPS alone tells 2 beta + gamma.
+TEST(Fit, SaysThatCpsAloneCannotTellBetaFromGamma) {
+  std::vector<Observation> observations;
+  for (std::int64_t n = 2; n <= 15; ++n) {
+    for (const double size : {100.0, 2e4, 1e6})
+      observations.push_back(collective_observation(Collective::kAllReduce, "cps", n, size));
+  }
+  const Profile profile = fit(exact(observations), {1, 20, false});
+  EXPECT_TRUE(has_note(profile, "beta and gamma cannot be told apart")) << profile.notes.size();
+  EXPECT_FALSE(profile.levels[0].beta.is_identified);
+  EXPECT_FALSE(profile.gamma.is_identified);
+  EXPECT_NEAR(profile.two_beta_plus_gamma.value / (2 * kTruth.beta + kTruth.gamma), 1, 1e-3);
+  EXPECT_NEAR(profile.delta.value / kTruth.delta, 1, 1e-2);
+  EXPECT_NEAR(profile.levels[0].epsilon.value / kTruth.epsilon, 1, 1e-2);
+}
+
+TEST(Fit, SaysThatAThresholdAboveTheRangeCannotBeSeen) {
+  Truth truth = kTruth;
+  truth.incast_threshold = 20;
+  const Profile profile = fit(exact(usual_observations(8, 2e4, 1e6), truth), {1, 20, false});
+  EXPECT_EQ(profile.levels[0].incast, Incast::kNone);
+  EXPECT_EQ(profile.levels[0].epsilon.value, 0);
+  EXPECT_TRUE(has_note(profile, "no incast with up to 7 senders; a threshold above that cannot be seen"));
+}
+
+TEST(Fit, SaysThatTwoRanksShowNoIncast) {
+  const Profile profile = fit(exact(usual_observations(2, 2e4, 1e6)), {1, 20, false});
+  EXPECT_EQ(profile.levels[0].incast, Incast::kUnknown);
+  EXPECT_TRUE(has_note(profile, "incast was not measured"));
+}
+
+TEST(Fit, RefusesTooFewMeasurements) {
+  std::vector<Observation> few = {collective_observation(Collective::kAllReduce, "cps", 4, 1e5),
+                                  collective_observation(Collective::kAllReduce, "cps", 5, 1e5)};
+  EXPECT_NE(message_of(exact(few)).find("2 different measurements are too few"), std::string::npos)
+      << message_of(exact(few));
+  EXPECT_NE(message_of(exact({})).find("too few"), std::string::npos);
+}
+
+TEST(Fit, RefusesConstantTimes) {
+  Measurements constant = exact(usual_observations(15, 2e4, 1e6));
+  for (Observation& one : constant.observations) one.seconds.assign(5, 0.01);
+  EXPECT_NE(message_of(constant).find("all times are the same"), std::string::npos) << message_of(constant);
+}
+
+TEST(Fit, RefusesImpossibleTimesAndServers) {
+  Measurements wrong = exact(usual_observations(15, 2e4, 1e6));
+  wrong.observations[3].seconds = {1e-3, -1};
+  EXPECT_NE(message_of(wrong).find("a time of -1 s"), std::string::npos) << message_of(wrong);
+  wrong = exact(usual_observations(15, 2e4, 1e6));
+  wrong.observations.back().servers = {0, 15};
+  EXPECT_NE(message_of(wrong).find("server 15: accepted are 0 to 14"), std::string::npos) << message_of(wrong);
+  wrong = exact(usual_observations(15, 2e4, 1e6));
+  wrong.observations.back().algorithm = parse_algorithm("gentree+");
+  EXPECT_NE(message_of(wrong).find("'gentree+' is planned for a network"), std::string::npos) << message_of(wrong);
+}
+
+// Receivers that admit two senders see no incast; everybody at once does.
+TEST(Fit, KeepsAdmittedAndFreeSendersApart) {
+  Measurements both = exact(usual_observations(15, 2e4, 1e6));
+  Truth admitted = kTruth;
+  admitted.epsilon = 0;
+  Measurements second = exact(usual_observations(15, 2e4, 1e6), admitted);
+  for (Observation& one : second.observations) {
+    if (one.kind == ObservationKind::kReduction) continue;
+    one.max_senders = 2;
+    both.observations.push_back(one);
+  }
+  const Profile profile = fit(both, {1, 20, false});
+  const LevelProfile& level = profile.levels.at(0);
+  EXPECT_EQ(level.max_senders, 2);
+  EXPECT_EQ(level.incast, Incast::kNone);
+  EXPECT_EQ(level.free_incast, Incast::kPresent);
+  EXPECT_NEAR(level.free_epsilon.value / kTruth.epsilon, 1, 1e-2);
+  EXPECT_EQ(level.free_incast_threshold.value, 4);
+  EXPECT_EQ(profile.topology.node(0).uplink.max_senders, 2);
+}
+
+// Ranks on 2 cores: with n of them everything takes n / 2 times as long.
+TEST(Fit, KnowsRanksThatShareCores) {
+  const Topology shape = make_tree({8});
+  Profile truth = testing::profile_of({1e-5, 1e-9, 1e-10, 2e-10, 0, 1}, shape);
+  truth.cores = 2;
+  Measurements measured{shape, 2, usual_observations(8, 2e4, 1e6), {}, {}};
+  measured.observations.push_back(reduction_observation(4, 1, 1e6));
+  for (Observation& one : measured.observations) one.seconds = {predict_seconds(one, truth)};
+  const Profile profile = fit(measured, {1, 10, false});
+  EXPECT_NEAR(profile.levels[0].beta.value / 1e-9, 1, 1e-3);
+  EXPECT_NEAR(profile.delta.value / 2e-10, 1, 1e-3);
+  EXPECT_NEAR(profile.topology.node(0).server.delta / 8e-10, 1, 1e-3);
+}
+
+// A drift that differs between sizes is no parameter; it may be corrected, and is shown as what it is.
+TEST(Fit, CorrectsASizeClassThatIsOffAltogether) {
+  Measurements measured = exact(usual_observations(15, 2e4, 1e6));
+  for (Observation& one : measured.observations) {
+    if (one.collective != Collective::kAllReduce || one.kind != ObservationKind::kCollective || one.size_floats < 1e6)
+      continue;
+    for (double& s : one.seconds) s *= 1.2;
+  }
+  const Profile profile = fit(measured, {1, 10, true});
+  const auto is_there = [](const SizeCorrection& c) { return c.from_bytes <= 4e6 && 4e6 < c.to_bytes; };
+  const auto found = std::find_if(profile.corrections.begin(), profile.corrections.end(), is_there);
+  ASSERT_NE(found, profile.corrections.end());
+  EXPECT_GT(found->factor.value, 1.05);
+  EXPECT_TRUE(fit(measured, {1, 10, false}).corrections.empty());
+}
+
+TEST(Validate, KnowsErrorsAndRegret) {
+  Measurements measured = exact(usual_observations(15, 2e4, 1e6));
+  const Profile profile = fit(measured, {1, 10, false});
+  // Predictions are exact, so the choice is, too; the library takes twice the time of the best.
+  double best = 1e9;
+  for (const char* algorithm : {"ring", "rhd", "cps", "hcps:5x3"}) {
+    Observation one = collective_observation(Collective::kAllReduce, algorithm, 15, 3e5);
+    one.is_fitted = false;
+    one.seconds = {predict_seconds(one, testing::profile_of(kTruth, measured.topology))};
+    best = std::min(best, one.seconds[0]);
+    measured.observations.push_back(one);
+  }
+  Observation native = measured.observations.back();
+  native.is_native = true;
+  native.seconds = {2 * best};
+  measured.observations.push_back(native);
+  const std::vector<ValidationScore> scores = validate(profile, measured.observations);
+  ASSERT_EQ(scores.size(), 3U);
+  EXPECT_EQ(scores[0].name, "GenModel");
+  EXPECT_EQ(scores[0].num_cells, 4);
+  EXPECT_EQ(scores[0].num_cases, 1);
+  EXPECT_LT(scores[0].max_error, 1e-2);
+  EXPECT_EQ(scores[0].max_regret, 0);
+  EXPECT_GT(scores[1].max_error, 5 * scores[0].max_error);
+  EXPECT_NEAR(scores[2].median_regret, 1, 1e-9);
+  EXPECT_LT(scores[2].median_error, 0);
+}
+
+TEST(Validate, NeedsSomethingHeldOut) {
+  const Measurements measured = exact(usual_observations(15, 2e4, 1e6));
+  const Profile profile = fit(measured, {1, 10, false});
+  EXPECT_THROW((void)validate(profile, measured.observations), InvalidArgument);
+}
+
+class Diagnose : public ::testing::Test {
+ protected:
+  static Diagnosis with(const Truth& now) {
+    const Profile profile = fit(exact(usual_observations(15, 2e4, 1e6)), {1, 10, false});
+    std::vector<Observation> results;
+    for (const char* algorithm : {"ring", "cps", "hcps:5x3"}) {
+      for (const double size : {1e2, 1e4, 1e6}) {
+        Observation one = collective_observation(Collective::kAllReduce, algorithm, 15, size);
+        one.seconds = {predict_seconds(one, testing::profile_of(now, profile.topology))};
+        results.push_back(one);
+      }
+    }
+    return diagnose(profile, results);
+  }
+};
+
+TEST_F(Diagnose, CallsNormalWhatIsNormal) {
+  const Diagnosis d = with(kTruth);
+  EXPECT_TRUE(d.is_normal);
+  EXPECT_EQ(d.culprit, "");
+  EXPECT_EQ(d.rows.size(), 9U);
+}
+
+TEST_F(Diagnose, FindsTheParameterAtFault) {
+  Truth slow = kTruth;
+  slow.beta *= 2.5;
+  Diagnosis d = with(slow);
+  EXPECT_FALSE(d.is_normal);
+  EXPECT_EQ(d.culprit, "beta");
+  EXPECT_NEAR(d.factor, 2.5, 0.05);
+  Truth late = kTruth;
+  late.alpha *= 4;
+  d = with(late);
+  EXPECT_EQ(d.culprit, "alpha");
+  EXPECT_NEAR(d.factor, 4, 0.1);
+  Truth lossy = kTruth;
+  lossy.epsilon *= 5;
+  d = with(lossy);
+  EXPECT_EQ(d.culprit, "epsilon");
+  EXPECT_NEAR(d.factor, 5, 0.2);
+}
+
+TEST_F(Diagnose, NeedsResults) {
+  const Profile profile = testing::profile_of(kTruth, make_tree({15}));
+  EXPECT_THROW((void)diagnose(profile, {}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace gar
