@@ -26,7 +26,7 @@ show verify plan.json
 say "The plan on the network, flow by flow"
 show simulate -t sym384 --plan plan.json
 
-sweep=(-b 4KiB -e 16MiB -f 64 -n 10 -w 2)
+sweep=(-b 64KiB -e 16MiB -f 16 -n 10 -w 2)
 has_mpi() {
   local mpi
   for mpi in openmpi mpich; do
@@ -34,13 +34,17 @@ has_mpi() {
   done
   return 1
 }
+say "This machine: what do latency, copies and reductions between 4 of its processes cost?"
+show fit --local 4 --budget 20s -o host.json
+say "So what should an AllReduce of 4 MiB take?"
+show predict -p host.json --size 4MiB --algo cps,ring,hcps,rhd
 if has_mpi; then
-  say "AllReduce for real: 4 processes of this host, ours and the MPI library's own in turns"
-  show bench --local 4 --algo auto,native "${sweep[@]}" | tee bench.txt
+  say "AllReduce for real: 4 processes of this host, ours and the MPI library's own in turns, next to the predictions"
+  show bench --local 4 -p host.json --algo auto,cps,ring,native "${sweep[@]}" | tee bench.txt
   mpi=$(sed -n 's/^# allreduce between .* under \(.*\), out of place.*/\1/p' bench.txt)
   ratio=$(sed -n "s/^# auto is \(.*\) as native (\(.*\))$/\1 as that of ${mpi:?} (\2)/p" bench.txt)
   say "In this run our AllReduce is ${ratio:?}"
 else
   say "AllReduce for real: 4 processes of this host (no MPI to compare with: Debian has libopenmpi-dev and openmpi-bin)"
-  show bench --local 4 --algo auto,ring "${sweep[@]}"
+  show bench --local 4 -p host.json --algo auto,cps,ring "${sweep[@]}"
 fi

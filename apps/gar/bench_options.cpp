@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 #include "apps/gar/algorithms.hpp"
 #include "apps/gar/planning.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -256,8 +256,10 @@ void add_bench_options(CLI::App& verb, BenchArgs& args) {
                   "library's own")
       ->type_name("A[,A...]");
   verb.add_option("--plan", args.plan, "Measure this plan, as written by gar plan")->type_name("plan.json");
-  verb.add_option("-t,--topology", args.topology, "The network with its parameters (default: measured at the start)")
+  verb.add_option("-t,--topology", args.network.topology,
+                  "The network with its parameters (default: measured at the start)")
       ->type_name("T");
+  add_profile_option(verb, args.network.profile);
   verb.add_flag("--reproducible", args.reproducible,
                 "Also measure the mode that gives the same bits for any number of ranks, and print its cost");
   verb.add_option("--timeout", args.timeout, "Seconds after which a silent rank is an error (default 30)")
@@ -291,7 +293,13 @@ BenchConfig parse_bench(const BenchArgs& args) {
   if (!args.local.empty()) out.local = static_cast<int>(parse_whole("--local", args.local, {1, kMaxLocal}));
   if (!args.mpi.empty()) out.mpi = args.mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;
   if (!args.plan.empty()) out.plan = load_plan(args.plan);
-  if (!args.topology.empty()) out.topology = load_topology(args.topology);
+  if (!args.network.empty()) {
+    // All ranks of an MPI job read the same command line; one note about it is enough.
+    const std::optional<MpiJob> job = mpi_job([](const char* name) { return std::getenv(name); });
+    Network network = load_network(args.network, job && job->rank != 0 ? Notes::kOmit : Notes::kPrint);
+    out.topology = std::move(network.topology);
+    out.profile = std::move(network.profile);
+  }
   if (args.json_file == "-") throw UsageError("-J '-': accepted is a file; for standard output there is --json");
   out.json_file = args.json_file;
   check_usage(out);
@@ -304,10 +312,10 @@ void check_ranks(const BenchConfig& config, int num_ranks) {
         fmt::format("--plan: the plan is for {} ranks, but {} take part", config.plan->num_ranks, num_ranks));
   }
   if (config.topology && config.topology->num_servers() != num_ranks) {
-    throw InvalidArgument(
-        fmt::format("-t {}: the network has {} servers, but {} ranks take part; accepted is one "
-                    "server per rank, such as star:{}",
-                    config.topology->name(), config.topology->num_servers(), num_ranks, num_ranks));
+    throw InvalidArgument(fmt::format(
+        "{} {}: the network has {} servers, but {} ranks take part; accepted is one "
+        "server per rank, such as star:{}",
+        config.profile ? "-p" : "-t", config.topology->name(), config.topology->num_servers(), num_ranks, num_ranks));
   }
   const Topology network = config.topology ? *config.topology : topology_from_spec(fmt::format("star:{}", num_ranks));
   for (const BenchEntry& entry : config.entries) {

@@ -9,6 +9,7 @@
 
 #include "apps/gar/common.hpp"
 #include "apps/gar/launch.hpp"
+#include "apps/gar/network.hpp"
 #include "gar/plan.hpp"
 #include "gar/reduction.hpp"
 #include "gar/topology.hpp"
@@ -32,7 +33,7 @@ struct BenchArgs {
   std::string transport = "auto";
   std::string algo;
   std::string plan;
-  std::string topology;
+  NetworkArgs network;
   std::string timeout;
   std::string local;
   std::string mpi;
@@ -79,6 +80,7 @@ struct BenchConfig {
   std::optional<MpiLibrary> mpi;
   std::optional<Plan> plan;
   std::optional<Topology> topology;
+  std::optional<Profile> profile;  ///< where the topology's parameters come from
   std::string json_file;
   [[nodiscard]] bool has_native() const;
 };

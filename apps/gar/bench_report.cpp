@@ -74,6 +74,7 @@ Json result_json(int num_ranks, const BenchResult& r) {
   out["busbw"] = r.busbw;
   out["wrong"] = r.wrong ? Json(*r.wrong) : Json(nullptr);
   out["predicted_seconds"] = number_or_null(r.predicted_seconds);
+  if (r.correction != 1) out["correction"] = r.correction;
   out["error"] =
       r.predicted_seconds > 0 ? Json(prediction_error(r.seconds.median, r.predicted_seconds)) : Json(nullptr);
   out["iterations"] = r.iterations;
@@ -121,6 +122,25 @@ std::optional<BenchRatio> ratio_of(const std::vector<BenchResult>& results, cons
   out.mean = geometric_mean(values);
   out.num_sizes = values.size();
   return out;
+}
+
+/// "# the predictions are the model's times the profile's correction: 1.08 from 4 KiB, 1 from 1 MiB"
+std::string correction_words(const std::vector<BenchResult>& results) {
+  std::map<std::int64_t, double> factors;  // by bytes
+  for (const BenchResult& r : results) {
+    if (r.predicted_seconds > 0) factors.try_emplace(r.size.bytes, r.correction);
+  }
+  std::string list;
+  double last = 0;
+  bool has_any = false;
+  for (const auto& [bytes, factor] : factors) {
+    has_any = has_any || factor != 1;
+    if (factor != last)
+      list += fmt::format("{}{:.3g} from {}", list.empty() ? "" : ", ", factor, format_binary_bytes(bytes));
+    last = factor;
+  }
+  if (!has_any) return "";
+  return fmt::format("# predictions are the model's times the profile's correction for the size: {}\n", list);
 }
 
 Json ratio_json(const BenchRatio& ratio) {
@@ -211,6 +231,7 @@ std::string ratio_words(const BenchRatio& ratio) {
 std::string bench_footer(const std::vector<BenchResult>& results, const BenchOutcome& outcome) {
   std::string out;
   for (const BenchRatio& ratio : bench_ratios(results)) out += fmt::format("# {}\n", ratio_words(ratio));
+  out += correction_words(results);
   if (outcome.num_wrong > 0) {
     out += fmt::format("# WRONG: {} elements are not what they must be\n", format_grouped(outcome.num_wrong));
   }

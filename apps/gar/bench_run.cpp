@@ -186,6 +186,11 @@ BenchResult Round::result(std::size_t runner) const {
   out.reason = report.reason;
   out.num_chunks = report.num_chunks;
   out.predicted_seconds = report.predicted_seconds;
+  const SizeCorrection* correction = correction_of(config_.profile, static_cast<double>(size_.bytes));
+  if (correction != nullptr && config_.collective == Collective::kAllReduce && out.predicted_seconds > 0) {
+    out.correction = correction->factor.value;
+    out.predicted_seconds *= out.correction;
+  }
   return out;
 }
 

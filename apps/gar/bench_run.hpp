@@ -29,7 +29,8 @@ struct BenchResult {
   double algbw = 0;
   double busbw = 0;
   std::optional<std::int64_t> wrong;  ///< elements, over all ranks and both checks
-  double predicted_seconds = -1;
+  double predicted_seconds = -1;      ///< with the correction
+  double correction = 1;              ///< a profile's factor for this size
 };
 
 /// What the rank that prints wants to know as it happens. Functions may be empty.

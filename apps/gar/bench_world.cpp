@@ -29,7 +29,21 @@ class ThreadWorld : public BenchWorld {
   std::function<bool()> is_stopping_;
 };
 
-class ProcessWorld : public BenchWorld {
+class ProcessGroup : public BenchGroup {
+ public:
+  ProcessGroup(std::string name, int rank, int size) : name_(std::move(name)), rank_(rank), size_(size) {}
+  Communicator communicator(const CommunicatorOptions& options) override {
+    return shared_memory_communicator(fmt::format("{}-{}", name_, num_made_++), rank_, size_, options);
+  }
+
+ private:
+  std::string name_;
+  int rank_;
+  int size_;
+  int num_made_ = 0;
+};
+
+class ProcessWorld : public GroupWorld {
  public:
   explicit ProcessWorld(const LocalRank& rank) : rank_(rank) {}
   [[nodiscard]] int rank() const override { return rank_.rank; }
@@ -39,13 +53,34 @@ class ProcessWorld : public BenchWorld {
     return shared_memory_communicator(fmt::format("{}-{}", rank_.name, num_made_++), rank_.rank, rank_.size, options);
   }
   [[nodiscard]] bool is_stopping() const override { return rank_.is_stopping(); }
+  std::unique_ptr<BenchGroup> group(const std::vector<int>& ranks) override {
+    const int number = num_groups_++;
+    const auto self = std::find(ranks.begin(), ranks.end(), rank_.rank);
+    if (self == ranks.end()) return nullptr;
+    return std::make_unique<ProcessGroup>(fmt::format("{}-g{}", rank_.name, number),
+                                          static_cast<int>(self - ranks.begin()), static_cast<int>(ranks.size()));
+  }
 
  private:
   LocalRank rank_;
   int num_made_ = 0;
+  int num_groups_ = 0;
 };
 
-class MpiWorld : public BenchWorld {
+class JobGroup : public BenchGroup {
+ public:
+  JobGroup(std::unique_ptr<MpiGroup> group, SessionPath path) : group_(std::move(group)), path_(path) {}
+  Communicator communicator(const CommunicatorOptions& options) override {
+    return group_->communicator(options, path_);
+  }
+  MpiGroup* mpi() override { return group_.get(); }
+
+ private:
+  std::unique_ptr<MpiGroup> group_;
+  SessionPath path_;
+};
+
+class MpiWorld : public GroupWorld {
  public:
   MpiWorld(MpiSession& session, BenchTransport transport, std::function<bool()> is_stopping)
       : session_(session), is_stopping_(std::move(is_stopping)) {
@@ -63,6 +98,11 @@ class MpiWorld : public BenchWorld {
   }
   MpiSession* mpi() override { return &session_; }
   [[nodiscard]] bool is_stopping() const override { return is_stopping_(); }
+  std::unique_ptr<BenchGroup> group(const std::vector<int>& ranks) override {
+    std::unique_ptr<MpiGroup> made = session_.group(ranks);
+    if (!made) return nullptr;
+    return std::make_unique<JobGroup>(std::move(made), path_);
+  }
 
  private:
   MpiSession& session_;
@@ -93,9 +133,9 @@ std::unique_ptr<BenchWorld> thread_world(ThreadHall& hall, int rank, std::functi
   return std::make_unique<ThreadWorld>(hall, rank, std::move(is_stopping));
 }
 
-std::unique_ptr<BenchWorld> process_world(const LocalRank& rank) { return std::make_unique<ProcessWorld>(rank); }
+std::unique_ptr<GroupWorld> process_world(const LocalRank& rank) { return std::make_unique<ProcessWorld>(rank); }
 
-std::unique_ptr<BenchWorld> mpi_world(MpiSession& session, BenchTransport transport,
+std::unique_ptr<GroupWorld> mpi_world(MpiSession& session, BenchTransport transport,
                                       std::function<bool()> is_stopping) {
   return std::make_unique<MpiWorld>(session, transport, std::move(is_stopping));
 }

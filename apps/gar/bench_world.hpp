@@ -34,6 +34,25 @@ class BenchWorld {
   [[nodiscard]] virtual bool is_stopping() const = 0;
 };
 
+/// Some ranks of a world, seen from one of them.
+class BenchGroup {
+ public:
+  BenchGroup() = default;
+  BenchGroup(const BenchGroup&) = delete;
+  BenchGroup& operator=(const BenchGroup&) = delete;
+  virtual ~BenchGroup() = default;
+  virtual Communicator communicator(const CommunicatorOptions& options) = 0;
+  /// Nothing: no MPI connects them.
+  [[nodiscard]] virtual MpiGroup* mpi() { return nullptr; }
+};
+
+/// A world that can be divided.
+class GroupWorld : public BenchWorld {
+ public:
+  /// All ranks of the world call this; those outside get nothing.
+  virtual std::unique_ptr<BenchGroup> group(const std::vector<int>& ranks) = 0;
+};
+
 /// Makes communicators between threads: the first thread that asks for one makes those of all.
 class ThreadHall {
  public:
@@ -49,8 +68,8 @@ class ThreadHall {
 };
 
 std::unique_ptr<BenchWorld> thread_world(ThreadHall& hall, int rank, std::function<bool()> is_stopping);
-std::unique_ptr<BenchWorld> process_world(const LocalRank& rank);
-std::unique_ptr<BenchWorld> mpi_world(MpiSession& session, BenchTransport transport, std::function<bool()> is_stopping);
+std::unique_ptr<GroupWorld> process_world(const LocalRank& rank);
+std::unique_ptr<GroupWorld> mpi_world(MpiSession& session, BenchTransport transport, std::function<bool()> is_stopping);
 
 /// What ranks tell each other beside what is measured.
 class Control {

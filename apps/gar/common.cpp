@@ -169,13 +169,6 @@ void add_output_options(CLI::App& verb, Context& context) {
   add_color_option(verb, context);
 }
 
-CLI::Option* add_topology_option(CLI::App& verb, std::string& spec) {
-  return verb
-      .add_option("-t,--topology", spec, "The network: a file, a built-in name or a generator such as tree:16x24")
-      ->required()
-      ->type_name("T");
-}
-
 void add_size_options(CLI::App& verb, SizeArgs& args) {
   verb.add_option("--size", args.size, "Bytes of the vector: 400MB, 1.5GiB")->type_name("SIZE");
   verb.add_option("--count", args.count, "Elements of the vector: 1e8")->type_name("N");

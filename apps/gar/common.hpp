@@ -46,8 +46,6 @@ int run_program(CLI::App& program, Context& context, int argc, const char* const
 void add_color_option(CLI::App& app, Context& context);
 /// Adds `--json` and `--color`.
 void add_output_options(CLI::App& verb, Context& context);
-/// Adds the required `-t, --topology`; pass the text to gar::load_topology.
-CLI::Option* add_topology_option(CLI::App& verb, std::string& spec);
 
 /// `--size`, `--count` and `--dtype` as typed.
 struct SizeArgs {

@@ -8,19 +8,19 @@
 
 #include "apps/gar/algorithms.hpp"
 #include "apps/gar/compare_words.hpp"
+#include "apps/gar/network.hpp"
 #include "apps/gar/planning.hpp"
 #include "apps/gar/simulate_options.hpp"
 #include "apps/gar/simulate_report.hpp"
 #include "apps/gar/simulate_watch.hpp"
 #include "apps/gar/terms.hpp"
 #include "apps/gar/verbs.hpp"
-#include "gar/io.hpp"
 
 namespace gar::cli {
 namespace {
 
 struct CompareArgs {
-  std::string topology;
+  NetworkArgs network;
   std::string counts;
   std::string dtype = "float32";
   std::string algo = "cps,hcps,ring,rhd,reduce-broadcast,gentree,gentree+";
@@ -237,7 +237,7 @@ int run(const CompareArgs& args, const Context& context) {
   const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
   const WhatIf what_if = parse_what_if(args.simulation);
   const ModelOptions model = model_options(args.model);
-  Comparison c{{load_topology(args.topology), sizes.front(), model, what_if, args.simulation.barrier}, {}, true};
+  Comparison c{{load_network(args.network).topology, sizes.front(), model, what_if, args.simulation.barrier}, {}, true};
   SimulationOptions plain;
   plain.barrier = c.scene.barrier;
   plain.engine = parse_engine(args.simulation.engine);
@@ -282,7 +282,7 @@ int run(const CompareArgs& args, const Context& context) {
 void add_compare(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("compare", "Compare predicted and simulated times, and say why they differ");
   auto args = std::make_shared<CompareArgs>();
-  add_topology_option(verb, args->topology);
+  add_network_options(verb, args->network);
   verb.add_option("--counts", args->counts, "Elements of the vectors: 1e7,3.2e7,1e8")
       ->required()
       ->type_name("N[,N...]");

@@ -30,7 +30,10 @@ void set_up(CLI::App& program, Context& context) {
   gar::cli::add_simulate(program, context);
   gar::cli::add_compare(program, context);
   gar::cli::add_bench(program, context);
+  gar::cli::add_fit(program, context);
   gar::cli::add_mpirun(program, context);
+  gar::cli::add_profile(program, context);
+  gar::cli::add_diagnose(program, context);
   gar::cli::add_reproduce(program, context);
   gar::cli::add_completion(program, context);
   gar::cli::add_manual(program, context);

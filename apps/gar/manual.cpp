@@ -59,7 +59,8 @@ std::string manual_page(const CLI::App& program) {
       ".SH DESCRIPTION\n"
       "A network is a tree of switches with servers as leaves: a file, one of the built\\-in networks\n{},\n"
       "or a generator such as star:24, tree:16x24 (16 racks of 24 servers), leafspine:4x16x24\n"
-      "(spines, leaves, servers per leaf) or fattree:8.\n"
+      "(spines, leaves, servers per leaf) or fattree:8. A profile, as gar fit writes it, is a network with measured\n"
+      "parameters.\n"
       ".PP\nSizes take B, kB, KB, MB, GB, TB (powers of 1000) and KiB, MiB, GiB, TiB (powers of 1024). Results go to\n"
       "standard output, everything else to standard error. With \\fB\\-\\-json\\fR the result is one JSON document.\n"
       ".SH OPTIONS\n",
@@ -75,7 +76,7 @@ std::string manual_page(const CLI::App& program) {
       ".TP\n.B 0\nDone.\n"
       ".TP\n.B 1\nA check failed: a plan is wrong, a reproduction is out of tolerance, data differ.\n"
       ".TP\n.B 2\nThe command line is wrong.\n"
-      ".TP\n.B 3\nBad input: a file, a topology, a plan.\n"
+      ".TP\n.B 3\nBad input: a file, a topology, a plan, a profile.\n"
       ".TP\n.B 4\nA failure at run time.\n"
       ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nWhen set, output is not coloured unless \\fB\\-\\-color always\\fR says so.\n"
       ".SH EXAMPLES\n.nf\n";

@@ -1,11 +1,12 @@
-// An MPI job as `gar bench` sees it. `gar` itself has none (mpi_session_none.cpp); gar-openmpi and gar-mpich are the
-// same program with mpi_session_mpi.cpp instead.
+// An MPI job as `gar bench` and `gar fit` see it. `gar` itself has none (mpi_session_none.cpp); gar-openmpi and
+// gar-mpich are the same program with mpi_session_mpi.cpp instead.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/gar/launch.hpp"
 #include "gar/communicator.hpp"
@@ -24,6 +25,21 @@ struct Call {
 
 enum class SessionPath { kHierarchy, kMessages, kShared };
 
+/// Some ranks of a job, seen from one of them.
+class MpiGroup {
+ public:
+  MpiGroup() = default;
+  MpiGroup(const MpiGroup&) = delete;
+  MpiGroup& operator=(const MpiGroup&) = delete;
+  virtual ~MpiGroup() = default;
+
+  virtual Communicator communicator(const CommunicatorOptions& options, SessionPath path) = 0;
+  /// As MpiSession::native, between these ranks.
+  virtual void native(const Call& call) = 0;
+  /// All but the first send `bytes` from `in` to the first, whose `out` gets them side by side.
+  virtual void gather_to_first(const void* in, void* out, std::int64_t bytes) = 0;
+};
+
 class MpiSession {
  public:
   MpiSession() = default;
@@ -41,6 +57,12 @@ class MpiSession {
   /// The library's own collective. In place: AllReduce with `in` == `out`; ReduceScatter with `in` == `out` (the result
   /// is at the front of the input); AllGather with `in` == this rank's block of `out`.
   virtual void native(const Call& call) = 0;
+  /// The ranks given, in that order. Collective between them alone; nothing for the others.
+  virtual std::unique_ptr<MpiGroup> group(const std::vector<int>& ranks) = 0;
+  /// Sends `bytes` to another rank and receives as many from it.
+  virtual void exchange(int partner, const void* in, void* out, std::int64_t bytes) = 0;
+  /// The host of every rank: numbers from 0 in the order of their first ranks. GAR_FAKE_HOSTS counts. Collective.
+  virtual std::vector<int> hosts() = 0;
   /// Ends all ranks without waiting for them.
   virtual void abort(int code) = 0;
 };

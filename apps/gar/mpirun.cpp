@@ -76,6 +76,7 @@ Settings settings_of(const MpirunArgs& args) {
   if (!args.profile.empty() && !args.topology.empty()) {
     throw UsageError("only one of --profile and --topology is needed: a profile is a network with its parameters");
   }
+  if (!args.profile.empty()) (void)read_profile_file(args.profile);
   const std::string& network = args.profile.empty() ? args.topology : args.profile;
   if (!network.empty()) out["GAR_TOPOLOGY"] = topology_setting(network);
   if (!args.algo.empty()) {
@@ -216,7 +217,8 @@ int run(const MpirunArgs& args) {
 void add_mpirun(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("mpirun", "Run an MPI program that knows nothing of gar on our collectives");
   auto args = std::make_shared<MpirunArgs>();
-  verb.add_option("-p,--profile", args->profile, "The network with its measured parameters: a file")->type_name("FILE");
+  verb.add_option("-p,--profile", args->profile, "The network with its measured parameters, as gar fit writes it")
+      ->type_name("FILE");
   verb.add_option("-t,--topology", args->topology,
                   "The network, one server per rank or per host (default: measured at the start)")
       ->type_name("T");

@@ -7,12 +7,12 @@
 
 #include "apps/gar/algorithms.hpp"
 #include "apps/gar/files.hpp"
+#include "apps/gar/network.hpp"
 #include "apps/gar/plan_explain.hpp"
 #include "apps/gar/plan_table.hpp"
 #include "apps/gar/planning.hpp"
 #include "apps/gar/terms.hpp"
 #include "apps/gar/verbs.hpp"
-#include "gar/io.hpp"
 #include "src/io/plan_json.hpp"
 
 namespace gar::cli {
@@ -22,7 +22,7 @@ constexpr std::int64_t kMaxRanksForOptimality = 1024;  // it looks at every mess
 constexpr std::int64_t kMaxExplicitRanks = 20'000;
 
 struct PlanArgs {
-  std::string topology;
+  NetworkArgs network;
   SizeArgs size;
   std::string counts;
   std::string algo = "gentree+";
@@ -68,7 +68,7 @@ Plan finished_plan(const PlanArgs& args, Plan plan, const VectorSize& size) {
 int make(const PlanArgs& args, const Context& context) {
   const VectorSize size = vector_size(args.size);
   const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
-  PlanReport r{load_topology(args.topology), size, model_options(args.model), {}, {}, {}, {}, {}, {}, {}, {}};
+  PlanReport r{load_network(args.network).topology, size, model_options(args.model), {}, {}, {}, {}, {}, {}, {}, {}};
   for (const AlgorithmSpec& spec : algorithms) {
     Planned p = plan_with(spec, r.topology, size.floats(), r.options);
     r.candidates.push_back({to_string(p.spec), p.tree.plan.num_chunks, p.terms.total()});
@@ -110,7 +110,7 @@ int run(const PlanArgs& args, const Context& context) {
   if (!args.size.size.empty() || !args.size.count.empty() || !args.output.empty() || args.explain) {
     throw UsageError("--counts makes a table; it goes with --algo, --dtype and --model only");
   }
-  return print_plan_table({args.topology, args.counts, args.size.dtype, args.algo, model_options(args.model)}, context);
+  return print_plan_table({args.network, args.counts, args.size.dtype, args.algo, model_options(args.model)}, context);
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ int run(const PlanArgs& args, const Context& context) {
 void add_plan(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("plan", "Make the best plan for a network, and price it stage by stage");
   auto args = std::make_shared<PlanArgs>();
-  add_topology_option(verb, args->topology);
+  add_network_options(verb, args->network);
   add_size_options(verb, args->size);
   verb.add_option("--counts", args->counts, "Best plan as a function of the size: a table with the crossover sizes")
       ->type_name("FROM..TO");

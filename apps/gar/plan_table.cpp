@@ -15,7 +15,6 @@
 #include "apps/gar/json_output.hpp"
 #include "apps/gar/plan_explain.hpp"
 #include "apps/gar/planning.hpp"
-#include "gar/io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -97,7 +96,7 @@ int print_plan_table(const PlanTableArgs& args, const Context& context) {
     throw UsageError(fmt::format("--counts '{}': FROM must be at least 1 and TO larger than it", args.counts));
   }
   const Dtype dtype = parse_dtype("--dtype", args.dtype);
-  const Topology topology = load_topology(args.topology);
+  const Topology topology = load_network(args.network).topology;
   TableSearch search(topology, parse_algorithms(args.algo), dtype, args.options);
   const std::vector<std::int64_t> starts = search.starts(from, to);
 

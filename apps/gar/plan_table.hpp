@@ -4,12 +4,13 @@
 #include <string>
 
 #include "apps/gar/common.hpp"
+#include "apps/gar/network.hpp"
 #include "gar/model.hpp"
 
 namespace gar::cli {
 
 struct PlanTableArgs {
-  std::string topology;
+  NetworkArgs network;
   std::string counts;  ///< "1e3..1e9"
   std::string dtype;
   std::string algo;

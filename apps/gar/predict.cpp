@@ -9,16 +9,16 @@
 
 #include "apps/gar/algorithms.hpp"
 #include "apps/gar/json_output.hpp"
+#include "apps/gar/network.hpp"
 #include "apps/gar/planning.hpp"
 #include "apps/gar/terms.hpp"
 #include "apps/gar/verbs.hpp"
-#include "gar/io.hpp"
 
 namespace gar::cli {
 namespace {
 
 struct PredictArgs {
-  std::string topology;
+  NetworkArgs network;
   SizeArgs size;
   std::string algo = "all";
   ModelArgs model;
@@ -36,6 +36,7 @@ struct Answer {
   Flips size_flips;
   std::optional<Flips> rank_flips;
   LowerBound bound;
+  std::optional<SizeCorrection> correction;  ///< of a profile, for this size
 };
 
 // In how far the winner differs from the runner-up, largest difference first.
@@ -95,6 +96,10 @@ void print_answer_json(const Topology& topology, const VectorSize& size, const M
     Json r;
     r["algorithm"] = p.algorithm();
     r["seconds"] = p.seconds();
+    if (a.correction) {
+      r["correction"] = a.correction->factor.value;
+      r["corrected_seconds"] = p.seconds() * a.correction->factor.value;
+    }
     r["terms"] = terms_json(p.terms);
     if (is_tree_planner(p.spec)) {
       r["chunks"] = p.num_chunks;
@@ -148,25 +153,30 @@ std::string rank_words(const Topology& topology, const Answer& a) {
                       : "not varied, for the factors fit this number of servers only";
 }
 
+void print_correction(const SizeCorrection& correction) {
+  print(fmt::format(
+      "correction  measured AllReduces of {} to {} take {:.3f} times what the model says ({:.3f} to {:.3f}); "
+      "the terms are without it\n",
+      format_bytes(correction.from_bytes), format_bytes(correction.to_bytes), correction.factor.value,
+      correction.factor.low, correction.factor.high));
+}
+
 void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const Answer& a,
                   bool color) {
   print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n\n", topology.name(), topology.num_servers(),
                     topology.num_servers() == 1 ? "" : "s", format_count(size.count), size.dtype.name,
                     format_bytes(static_cast<double>(size.bytes)), model_name(options)));
   const double best = a.results.front().seconds();
-  Table table({{"algorithm"},
-               {"time", true},
-               {"vs best", true},
-               {"alpha", true},
-               {"beta", true},
-               {"gamma", true},
-               {"delta", true},
-               {"epsilon", true}});
+  std::vector<Column> columns{{"algorithm"},  {"time", true},  {"vs best", true}, {"alpha", true},
+                              {"beta", true}, {"gamma", true}, {"delta", true},   {"epsilon", true}};
+  if (a.correction) columns.insert(columns.begin() + 2, {"corrected", true});
+  Table table(std::move(columns));
   for (const Row& p : a.results) {
     const bool is_best = &p == &a.results.front();
     std::vector<Cell> row{Cell(p.algorithm(), is_best ? Paint::kGreen : Paint::kPlain),
-                          Cell(format_seconds(p.seconds()), Paint::kBold),
-                          best > 0 ? fmt::format("{:.2f}x", p.seconds() / best) : "-"};
+                          Cell(format_seconds(p.seconds()), Paint::kBold)};
+    if (a.correction) row.emplace_back(format_seconds(p.seconds() * a.correction->factor.value));
+    row.emplace_back(best > 0 ? fmt::format("{:.2f}x", p.seconds() / best) : "-");
     for (const double t : {p.terms.alpha, p.terms.beta, p.terms.gamma, p.terms.delta, p.terms.epsilon}) {
       row.emplace_back(format_seconds(t, 3), t == 0 ? Paint::kDim : Paint::kPlain);
     }
@@ -190,6 +200,7 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
                         p.is_complete ? "" : fmt::format(" ({} settled; name factors to try others)", p.num_priced)));
     }
   }
+  if (a.correction) print_correction(*a.correction);
   if (best > 0) {
     print(fmt::format(
         "bound       nothing can be faster than {} ({}); the best is {:.2f}x that. In one piece, stage by stage: {}\n",
@@ -212,9 +223,13 @@ int predict(const PredictArgs& args, const Context& context) {
   const VectorSize size = vector_size(args.size);
   const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
   const ModelOptions options = model_options(args.model);
-  const Topology topology = load_topology(args.topology);
+  const Network network = load_network(args.network);
+  const Topology& topology = network.topology;
   std::vector<AlgorithmSpec> flat;
   Answer answer;
+  // Corrections are relative to GenModel.
+  const SizeCorrection* correction = correction_of(network.profile, static_cast<double>(size.bytes));
+  if (correction != nullptr && options.kind == ModelKind::kGenModel) answer.correction = *correction;
   for (const AlgorithmSpec& spec : algorithms) {
     if (!is_tree_planner(spec)) {
       flat.push_back(spec);
@@ -256,7 +271,7 @@ int predict(const PredictArgs& args, const Context& context) {
 void add_predict(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("predict", "Say what each algorithm costs on a network, and why");
   auto args = std::make_shared<PredictArgs>();
-  add_topology_option(verb, args->topology);
+  add_network_options(verb, args->network);
   add_size_options(verb, args->size);
   add_algo_option(verb, args->algo, "Algorithms to compare; hcps without factors is its best factorisation");
   add_model_options(verb, args->model);
@@ -264,6 +279,7 @@ void add_predict(CLI::App& program, Context& context) {
   set_examples(verb, {{"all algorithms on 16 racks of 24 servers", "gar predict -t tree:16x24 --count 1e8"},
                       {"two of them, 64 MiB of doubles, as JSON",
                        "gar predict -t ss24 --size 64MiB --dtype float64 --algo ring,hcps:8x3 --json"},
+                      {"a network that gar fit has measured", "gar predict -p profile.json --size 1MB"},
                       {"what a model without incast and memory access would say",
                        "gar predict -t ss24 --count 1e8 --model abc"}});
   on_run(verb, context, [args, &context] { return predict(*args, context); });

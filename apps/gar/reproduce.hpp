@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "apps/gar/common.hpp"
 #include "apps/gar/json_output.hpp"
@@ -20,9 +21,23 @@ bool reproduce_gtplan(const Context& context, Json& document);
 bool reproduce_hcps(const Context& context, Json& document);
 /// Table `tab:gentreesimu`.
 bool reproduce_gentreesimu(const Context& context, Json& document);
+/// Figure `fig:model_five`.
+bool reproduce_model_five(const Context& context, Json& document);
+/// Table `tab:gentreereal`; with a file of measurements (`gar fit --save`; empty: none) those beside it.
+bool reproduce_gentreereal(const std::string& measured, const Context& context, Json& document);
+/// Figure `fig:incast`; the file as above.
+bool reproduce_incast(const std::string& measured, const Context& context, Json& document);
 /// Figure `fig:calc`, measured on this machine with vectors of `count` floats.
 bool reproduce_calc(std::int64_t count, const Context& context, Json& document);
+/// Figure `fig:breakdown`, measured between `num_ranks` processes of this machine.
+bool reproduce_breakdown(int num_ranks, std::int64_t count, const Context& context, Json& document);
 /// The planners against the baselines and the lower bound, on the six networks.
 bool reproduce_planners(const Context& context, Json& document);
+
+/// `--ranks`. Throws UsageError.
+std::int64_t parse_ranks(const std::string& text);
+
+/// Memory that the kernel would give without swapping, or -1.
+double available_bytes();
 
 }  // namespace gar::cli

@@ -22,6 +22,9 @@
 #include <vector>
 
 #include "apps/gar/reproduce.hpp"
+#include "apps/gar/reproduce_paper.hpp"
+#include "apps/gar/reproduce_words.hpp"
+#include "gar/fit.hpp"
 #include "gar/reduction.hpp"
 
 namespace gar::cli {
@@ -32,11 +35,6 @@ constexpr int kNumRounds = 7;
 constexpr std::int64_t kSlice = std::int64_t{1} << 20;
 constexpr std::int64_t kMinCount = 1000;
 constexpr double kMaxRatio = 0.45;  // of the time per add, x = 16 against x = 2
-constexpr double kPaperCount = 1.5e8;
-// Read from the figure's own coordinates: milliseconds per add of 150 million floats, x = 2 ... 16, on the paper's CPU.
-constexpr std::array<double, kMaxFanIn - 1> kPaperMs = {
-    56,          35,   26,          22,          19.6,        18.5,        17.71428571, 17,
-    17.22222222, 16.3, 16.18181818, 16.41666667, 15.69230769, 15.14285714, 15.46666667};
 
 /// T / (x - 1) = slope / (x - 1) + offset.
 struct Fit {
@@ -73,19 +71,6 @@ Fit fit(const Series& series, double count) {
   const double offset = mean_t - slope * mean_u;
   const double delta = slope / 2 / count;
   return {delta, offset / count - delta, ut * ut / (uu * tt)};
-}
-
-/// What the kernel would give without swapping, or -1.
-double available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  std::string unit;
-  double kilobytes = 0;
-  while (file >> key >> kilobytes) {
-    std::getline(file, unit);
-    if (key == "MemAvailable:") return 1024 * kilobytes;
-  }
-  return -1;
 }
 
 void check_count(std::int64_t count) {
@@ -157,19 +142,53 @@ std::string to_text(const Fit& fit) {
   return fmt::format("delta {:.3g}, gamma {:.3g} s per float, R2 {:.4f}", fit.delta, fit.gamma, fit.r2);
 }
 
+/// What `gar fit` says about the paper's points; it allows no negative parameter, and says so.
+struct PaperFit {
+  Profile profile;
+  [[nodiscard]] Json json() const {
+    const auto estimate = [](const Estimate& e) { return Json{{"value", e.value}, {"low", e.low}, {"high", e.high}}; };
+    return {{"delta", estimate(profile.delta)}, {"gamma", estimate(profile.gamma)}, {"notes", profile.notes}};
+  }
+  [[nodiscard]] std::string text(const char* which) const {
+    const auto words = [](const char* name, const Estimate& e) {
+      return fmt::format("{} {:.3g} ({:.3g} to {:.3g})", name, e.value, e.low, e.high);
+    };
+    std::string out = list_item(
+        fmt::format("{}: {}, {} s per float", which, words("delta", profile.delta), words("gamma", profile.gamma)));
+    for (const std::string& note : profile.notes) {
+      if (note.find("gamma") != std::string::npos) out += list_item(fmt::format("{}: {}", which, note));
+    }
+    return out;
+  }
+};
+
 }  // namespace
+
+double available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  std::string unit;
+  double kilobytes = 0;
+  while (file >> key >> kilobytes) {
+    std::getline(file, unit);
+    if (key == "MemAvailable:") return 1024 * kilobytes;
+  }
+  return -1;
+}
 
 bool reproduce_calc(std::int64_t count, const Context& context, Json& document) {
   check_count(count);
   const auto floats = static_cast<double>(count);
   Series paper;
   for (int x = 2; x <= kMaxFanIn; ++x) {
-    paper.seconds[static_cast<std::size_t>(x)] = 1e-3 * kPaperMs[static_cast<std::size_t>(x - 2)] * (x - 1);
+    paper.seconds[static_cast<std::size_t>(x)] = paper_calc_cpu().seconds(x);
   }
   const std::array<Series, 2> ours = measure(count);
-  const Fit paper_fit = fit(paper, kPaperCount);
+  const Fit paper_fit = fit(paper, PaperCalc::kCount);
   const Fit cached_fit = fit(ours[0], floats);
   const Fit streaming_fit = fit(ours[1], floats);
+  const PaperFit paper_cpu{gar::fit(calc_measurements(paper_calc_cpu()))};
+  const PaperFit paper_gpu{gar::fit(calc_measurements(paper_calc_gpu()))};
   const bool ok = ours[0].ratio() <= kMaxRatio;
 
   Table table({{"x", true},
@@ -190,7 +209,7 @@ bool reproduce_calc(std::int64_t count, const Context& context, Json& document) 
       row.emplace_back(format_percent(series.per_add(x) / series.per_add(2)));
       cell[name] = {{"seconds", series.seconds[static_cast<std::size_t>(x)]}, {"seconds_per_add", series.per_add(x)}};
     };
-    add("paper", paper, kPaperCount);
+    add("paper", paper, PaperCalc::kCount);
     add("cached", ours[0], floats);
     add("streaming", ours[1], floats);
     table.add_row(std::move(row));
@@ -198,6 +217,7 @@ bool reproduce_calc(std::int64_t count, const Context& context, Json& document) 
   }
   document["fits"] = {
       {"paper", to_json(paper_fit)}, {"cached", to_json(cached_fit)}, {"streaming", to_json(streaming_fit)}};
+  document["non_negative_fits"] = {{"paper_cpu", paper_cpu.json()}, {"paper_gpu", paper_gpu.json()}};
   document["ratio"] = {{"paper", paper.ratio()},
                        {"cached", ours[0].ratio()},
                        {"streaming", ours[1].ratio()},
@@ -214,6 +234,8 @@ bool reproduce_calc(std::int64_t count, const Context& context, Json& document) 
   print(fmt::format(
       "\nfit of T = (x + 1) S delta + (x - 1) S gamma:\n  paper      {}\n  cached     {}\n  streaming  {}\n",
       to_text(paper_fit), to_text(cached_fit), to_text(streaming_fit)));
+  print("\nthe paper's points in gar fit, which accepts no negative parameter:\n" + paper_cpu.text("CPU") +
+        paper_gpu.text("GPU"));
   print(fmt::format("\ncached stores: an add at x = {} takes {} of one at x = 2, at most {} demanded: {}\n", kMaxFanIn,
                     format_percent(ours[0].ratio()), format_percent(kMaxRatio),
                     ok ? paint("yes", Paint::kGreen, color) : paint("NO", Paint::kRed, color)));

@@ -11,6 +11,7 @@
 
 #include "apps/gar/algorithms.hpp"
 #include "apps/gar/files.hpp"
+#include "apps/gar/network.hpp"
 #include "apps/gar/planning.hpp"
 #include "apps/gar/simulate_options.hpp"
 #include "apps/gar/simulate_report.hpp"
@@ -18,13 +19,12 @@
 #include "apps/gar/trace.hpp"
 #include "apps/gar/verbs.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 
 namespace gar::cli {
 namespace {
 
 struct SimulateArgs {
-  std::string topology;
+  NetworkArgs network;
   SizeArgs size;
   std::string plan;
   std::string algo;
@@ -79,8 +79,9 @@ void check_fit(const Plan& plan, const SimulateArgs& args, const Topology& topol
   if (plan.num_ranks == topology.num_servers()) return;
   throw PlanError(
       fmt::format("{}: the plan is for {} ranks, but {} has {} servers; accepted is a plan for that many, as "
-                  "gar plan -t {} makes it",
-                  args.plan, plan.num_ranks, topology.name(), topology.num_servers(), args.topology));
+                  "gar plan {} makes it",
+                  args.plan, plan.num_ranks, topology.name(), topology.num_servers(),
+                  args.network.topology.empty() ? "-p " + args.network.profile : "-t " + args.network.topology));
 }
 
 Json trace_summary(const Scene& scene, const SimulatedPlan& plan) {
@@ -177,7 +178,7 @@ int run(const SimulateArgs& args, const Context& context) {
   Plan from_file;
   if (!args.plan.empty()) from_file = load_plan(args.plan);
   const VectorSize size = size_of(args, from_file);
-  const Scene scene{load_topology(args.topology), size, model, what_if, args.simulation.barrier};
+  const Scene scene{load_network(args.network).topology, size, model, what_if, args.simulation.barrier};
   SimulationOptions options;
   options.barrier = scene.barrier;
   options.engine = parse_engine(args.simulation.engine);
@@ -231,7 +232,7 @@ int run(const SimulateArgs& args, const Context& context) {
 void add_simulate(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("simulate", "Simulate a plan on a network, flow by flow");
   auto args = std::make_shared<SimulateArgs>();
-  add_topology_option(verb, args->topology);
+  add_network_options(verb, args->network);
   verb.add_option("--plan", args->plan, "A plan file, as written by gar plan; - for standard input")
       ->type_name("plan.json");
   add_algo_option(verb, args->algo, "Algorithms to plan with and to simulate");

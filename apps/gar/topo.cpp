@@ -6,6 +6,7 @@
 
 #include "apps/gar/files.hpp"
 #include "apps/gar/json_output.hpp"
+#include "apps/gar/network.hpp"
 #include "apps/gar/topo_show.hpp"
 #include "apps/gar/verbs.hpp"
 #include "gar/errors.hpp"
@@ -17,6 +18,7 @@ namespace {
 struct TopoArgs {
   std::string topology;
   std::string flagged_topology;
+  std::string profile;
   std::string format;
   std::string output;
   bool full = false;
@@ -28,18 +30,20 @@ constexpr const char* kTopologyHelp = "The network: a file, a built-in name or a
 void add_network(CLI::App& verb, TopoArgs& args) {
   verb.add_option("T", args.topology, kTopologyHelp)->type_name("");
   verb.add_option("-t,--topology", args.flagged_topology, "The same as T")->type_name("T");
+  add_profile_option(verb, args.profile);
 }
 
 const std::string& network(const TopoArgs& args) {
-  if (args.topology.empty() == args.flagged_topology.empty()) {
+  const bool is_one = args.topology.empty() != args.flagged_topology.empty();
+  if (!is_one && (args.profile.empty() || !args.topology.empty())) {
     throw UsageError(
         "one network is needed: a file, a built-in name (ss24 ss32 sym384 sym512 asy384 cdc384) or a generator "
-        "(star:24 tree:16x24 leafspine:4x16x24 fattree:8)");
+        "(star:24 tree:16x24 leafspine:4x16x24 fattree:8), or a profile behind -p");
   }
   return args.topology.empty() ? args.flagged_topology : args.topology;
 }
 
-Topology load(const TopoArgs& args) { return load_topology(network(args)); }
+Topology load(const TopoArgs& args) { return load_network({network(args), args.profile}).topology; }
 
 int show(const TopoArgs& args, const Context& context) {
   const Topology topology = load(args);
@@ -67,7 +71,8 @@ int check(const TopoArgs& args, const Context& context) {
       return kExitOk;
     }
     const bool color = use_color(context.color, stdout);
-    print(fmt::format("{}: {}: {}\n", network(args), paint("valid", Paint::kGreen, color), topology_totals(topology)));
+    const std::string& source = network(args).empty() ? args.profile : network(args);
+    print(fmt::format("{}: {}: {}\n", source, paint("valid", Paint::kGreen, color), topology_totals(topology)));
     for (const std::string& remark : remarks)
       print(fmt::format("{} {}\n", paint("remark:", Paint::kYellow, color), remark));
     return kExitOk;

@@ -14,7 +14,11 @@ void add_verify(CLI::App& program, Context& context);
 void add_simulate(CLI::App& program, Context& context);
 void add_compare(CLI::App& program, Context& context);
 void add_bench(CLI::App& program, Context& context);
+void add_fit(CLI::App& program, Context& context);
 void add_mpirun(CLI::App& program, Context& context);
+/// `gar profile show|diff`.
+void add_profile(CLI::App& program, Context& context);
+void add_diagnose(CLI::App& program, Context& context);
 void add_reproduce(CLI::App& program, Context& context);
 /// `gar completion bash|zsh|fish`.
 void add_completion(CLI::App& program, Context& context);

@@ -50,6 +50,7 @@ struct Measurements {
   std::vector<Observation> observations;
   std::vector<LinkProfile> links;  ///< single links, measured one by one
   Provenance provenance;
+  bool is_memory = false;  ///< as in Profile
 };
 
 struct FitOptions {
@@ -73,6 +74,7 @@ std::vector<ValidationScore> validate(const Profile& profile, const std::vector<
 /// Whether measured AllReduces are normal for a network, and if not, which parameter explains it.
 struct Diagnosis {
   bool is_normal = true;
+  double tolerance = 0;  ///< relative deviation that is normal
   std::string culprit;   ///< "beta of level 1 (rack)"; empty: normal, or nothing explains it alone
   double factor = 1;     ///< that parameter times this explains the measurements best
   double explained = 0;  ///< share of the deviation that goes away with it

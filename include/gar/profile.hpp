@@ -115,13 +115,14 @@ struct Profile {
   Estimate delta;
   Estimate two_beta_plus_gamma;  ///< of level 0: what an AllReduce on one switch tells even where beta and gamma cannot
                                  ///< be separated
-  double cores = 0;  ///< that the ranks below a lowest switch share; 0: each has its own
+  double cores = 0;              ///< that the ranks below a lowest switch share; 0: each has its own
   std::vector<LinkProfile> links;
   std::vector<SizeCorrection> corrections;
   std::vector<Residual> residuals;
   std::vector<ValidationScore> validation;
   std::vector<std::string> notes;  ///< what could not be identified, and why; one sentence each
   Provenance provenance;
+  bool is_memory = false;  ///< a lowest switch is the memory of a host: alpha and the links of level 0 share its cores, too
 };
 
 /// The profile's parameters on another tree, level by level; ranks share the profile's cores below each lowest switch.

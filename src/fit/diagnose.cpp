@@ -19,7 +19,8 @@ namespace {
 
 constexpr double kLeastTolerance = 0.1;
 constexpr double kLeastExplained = 0.5;
-constexpr double kNoise = 0.03;  // relative; the unit of the loss
+constexpr double kSameLoss = 0.01;  // of the loss to be explained
+constexpr double kNoise = 0.03;     // relative; the unit of the loss
 
 struct Row {
   Features features;
@@ -135,8 +136,7 @@ Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& obser
   std::vector<double> ratios;
   for (const Observation& one : observations) {
     if (one.seconds.empty()) continue;
-    Row row{features_of(one, profile.topology, profile.cores), median_seconds(one),
-            corrected(profile, 1, 4 * one.size_floats)};
+    Row row{features_of(one, place_of(profile)), median_seconds(one), corrected(profile, 1, 4 * one.size_floats)};
     const double expected = row.correction * seconds_of(row.features, parameters);
     out.rows.push_back({describe(one), row.measured, expected, 1});
     ratios.push_back(row.measured / expected);
@@ -144,6 +144,7 @@ Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& obser
   }
   if (rows.empty()) throw InvalidArgument("there are no results to judge");
   const double tolerance = tolerance_of(profile);
+  out.tolerance = tolerance;
   std::sort(ratios.begin(), ratios.end());
   const double middle = ratios[ratios.size() / 2];
   const auto off = std::count_if(ratios.begin(), ratios.end(), [&](double r) { return r > 1 + tolerance; });
@@ -162,6 +163,13 @@ Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& obser
   std::vector<Suspect> suspects = suspects_of(profile, parameters);
   for (Suspect& suspect : suspects) best_factor(rows, parameters, suspect);
   std::sort(suspects.begin(), suspects.end(), [](const Suspect& a, const Suspect& b) { return a.loss < b.loss; });
+  // Of those that explain the same, the one that had to change least.
+  const auto equal = std::find_if(suspects.begin(), suspects.end(), [&](const Suspect& s) {
+    return s.loss > suspects.front().loss + kSameLoss * before;
+  });
+  std::sort(suspects.begin(), equal, [](const Suspect& a, const Suspect& b) {
+    return std::abs(std::log(a.factor)) < std::abs(std::log(b.factor));
+  });
   const Suspect& first = suspects.front();
   out.explained = 1 - first.loss / before;
   if (out.explained < kLeastExplained) {

@@ -115,10 +115,10 @@ class LevelDecision {
       std::fill(scans.begin(), scans.end(), false);
       for (int level = 0; level < index.num_levels(); ++level) is_free(ParamIndex::epsilon(level)) = false;
       out.incast.assign(num_levels, Incast::kUnknown);
-      problem_.rescale_noise(problem_.solve(thresholds, is_free));
+      problem_.add_noise(problem_.solve(thresholds, is_free));
     } else {
       out.incast.assign(num_levels, Incast::kPresent);
-      problem_.rescale_noise(problem_.solve_thresholds(thresholds, scans, is_free));
+      problem_.add_noise(problem_.solve_thresholds(thresholds, scans, is_free));
       for (std::size_t level = 0; level < num_levels; ++level) decide(level, is_free, scans, thresholds, out);
     }
     out.solution = problem_.solve_thresholds(thresholds, scans, is_free);

@@ -25,7 +25,7 @@ struct EstimateOptions {
   std::vector<std::string> level_names;
 };
 
-/// Decides on incast, solves, resamples. The noise of `problem` is rescaled.
+/// Decides on incast, solves, resamples. Noise is added to that of `problem` where the model explains less.
 Fitted estimate(Problem& problem, const EstimateOptions& options);
 
 /// The interval of a function of the parameters.

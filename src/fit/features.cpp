@@ -159,11 +159,13 @@ void check(const Observation& observation, const Topology& topology) {
 
 }  // namespace
 
-Features features_of(const Observation& observation, const Topology& topology, double cores) {
+Features features_of(const Observation& observation, const Place& place) {
+  const Topology& topology = place.topology;
   check(observation, topology);
   Features out;
   out.alphas.assign(static_cast<std::size_t>(topology.height(topology.root())), 0);
-  if (cores > 0) out.share = std::max(1.0, static_cast<double>(neighbours(observation, topology)) / cores);
+  if (place.cores > 0) out.share = std::max(1.0, static_cast<double>(neighbours(observation, topology)) / place.cores);
+  if (place.is_memory) out.link_share = out.share;
   switch (observation.kind) {
     case ObservationKind::kCollective:
       add_plan(observation, topology, out);
@@ -182,7 +184,7 @@ Features features_of(const Observation& observation, const Topology& topology, d
 void row_of(const Features& features, const Parameters& parameters, double* row) {
   const ParamIndex index(static_cast<int>(features.alphas.size()));
   std::fill(row, row + index.size(), 0.0);
-  const auto share_of = [&](int level) { return level == 0 ? features.share : 1.0; };
+  const auto share_of = [&](int level) { return level == 0 ? features.link_share : 1.0; };
   for (int level = 0; level < index.num_levels(); ++level) {
     row[ParamIndex::alpha(level)] = features.alphas[static_cast<std::size_t>(level)] * share_of(level);
   }

@@ -36,11 +36,21 @@ struct Features {
   std::vector<std::vector<LinkLoad>> stages;  ///< the loads of a stage go on at the same time
   double adds = 0;                            ///< floats that gamma is paid for
   double accesses = 0;                        ///< floats that delta is paid for
-  double share = 1;                           ///< ranks per core: level 0 and calculation take so many times as long
+  double share = 1;                           ///< ranks per core: calculation takes so many times as long
+  double link_share = 1;                      ///< and level 0, where it is memory
 };
 
+/// Where observations were made.
+struct Place {
+  const Topology& topology;
+  double cores = 0;        ///< as in Profile
+  bool is_memory = false;  ///< as in Profile
+};
+inline Place place_of(const Profile& profile) { return {profile.topology, profile.cores, profile.is_memory}; }
+inline Place place_of(const Measurements& measured) { return {measured.topology, measured.cores, measured.is_memory}; }
+
 /// Throws InvalidArgument when the servers are none of the topology's or the algorithm does not fit them.
-Features features_of(const Observation& observation, const Topology& topology, double cores);
+Features features_of(const Observation& observation, const Place& place);
 
 /// Values of all parameters.
 struct Parameters {

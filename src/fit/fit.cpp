@@ -19,6 +19,8 @@ namespace {
 constexpr double kLeastExplained = 0.7;  // of the spread of log times
 constexpr double kMostScatter = 0.35;    // relative, of the measurements around the model
 constexpr double kLeastCorrection = 0.03;
+constexpr int kCorrectionRounds = 4;
+constexpr double kClearlyBetter = 0.8;
 
 bool has_one_sender(const Features& features) {
   for (const auto& stage : features.stages) {
@@ -55,7 +57,7 @@ Selection select(const Measurements& measurements) {
     // Ranks that compute at the same time are what an AllReduce meets; where it is known how they share cores, one rank
     // alone says the same.
     if (is_reduction && measurements.cores <= 0 && one.servers.size() < most_servers) continue;
-    const bool is_neutral = is_reduction || has_one_sender(features_of(one, measurements.topology, measurements.cores));
+    const bool is_neutral = is_reduction || has_one_sender(features_of(one, place_of(measurements)));
     if (one.max_senders == out.max_senders || is_neutral) out.admitted.push_back(&one);
     if (one.max_senders == 0 || is_neutral) out.everybody.push_back(&one);
   }
@@ -87,23 +89,46 @@ void check_enough(const std::vector<const Observation*>& used, const Topology& t
   }
 }
 
+/// Logarithms of measured over fitted times, of transfers or of reductions.
+Eigen::VectorXd errors_of(const Problem& problem, const Fitted& fitted, bool is_reduction) {
+  const Eigen::VectorXd predicted = problem.predict(fitted.solution.parameters);
+  std::vector<double> out;
+  for (Eigen::Index i = 0; i < problem.size(); ++i) {
+    if (problem.features(i).stages.empty() == is_reduction)
+      out.push_back(std::log(problem.y()(i) / std::max(predicted(i), 1e-300)));
+  }
+  return Eigen::Map<const Eigen::VectorXd>(out.data(), static_cast<Eigen::Index>(out.size()));
+}
+
 /// Never a confident answer from data that do not follow the model.
 void check_consistency(const Problem& problem, const Fitted& fitted) {
   const Eigen::VectorXd logs = problem.y().array().log().matrix();
-  const Eigen::VectorXd errors = logs - problem.predict(fitted.solution.parameters).array().max(1e-300).log().matrix();
-  const double spread = robust_deviation(logs);
   if (logs.maxCoeff() - logs.minCoeff() < 0.05) {
     throw InvalidArgument(
         "all times are the same, whatever the size and the number of ranks: these are no measurements of a network");
   }
+  Eigen::VectorXd errors = errors_of(problem, fitted, false);
+  if (errors.size() == 0) errors = errors_of(problem, fitted, true);
+  const double spread = robust_deviation(logs);
   const double scatter = 1.4826 * median_of(errors.cwiseAbs());
-  if (scatter > kMostScatter ||
-      (spread > 0 && 1 - (scatter / spread) * (scatter / spread) < kLeastExplained && scatter > 0.1)) {
-    throw InvalidArgument(
-        fmt::format("the measurements contradict the model: half of them are more than {:.0f}% away from the best fit. "
-                    "Are times, sizes and ranks in the right order, and was the machine otherwise idle?",
-                    100 * median_of(errors.cwiseAbs().array().exp().matrix()) - 100));
-  }
+  const bool explains_little = spread > 0 && 1 - std::pow(scatter / spread, 2) < kLeastExplained && scatter > 0.1;
+  if (scatter <= kMostScatter && !explains_little) return;
+  throw InvalidArgument(
+      fmt::format("the measurements contradict the model: half of them are more than {:.0f}% away from the best fit. "
+                  "Are times, sizes and ranks in the right order, and was the machine otherwise idle?",
+                  100 * std::exp(median_of(errors.cwiseAbs())) - 100));
+}
+
+/// Caches make reductions of some sizes several times faster than others.
+void note_reductions(const Problem& problem, const Fitted& fitted, std::vector<std::string>& notes) {
+  const Eigen::VectorXd errors = errors_of(problem, fitted, true);
+  if (errors.size() == 0 || errors_of(problem, fitted, false).size() == 0) return;
+  const double middle = median_of(errors.cwiseAbs());
+  if (middle < 0.2) return;
+  notes.push_back(
+      fmt::format("no gamma and delta describe reductions of all sizes (half of them are more than {:.0f}% off): "
+                  "caches make some faster; see the residuals",
+                  100 * std::exp(middle) - 100));
 }
 
 Estimate parameter(const Fitted& fitted, int p) {
@@ -145,7 +170,9 @@ void add_levels(const Fitted& fitted, const Fitted& everybody, const Measurement
 void add_incast_notes(const Profile& profile, std::vector<std::string>& notes) {
   for (const LevelProfile& level : profile.levels) {
     const std::string where = profile.levels.size() == 1 ? "" : fmt::format("links of {}: ", level.name);
-    if (level.free_incast == Incast::kUnknown) {
+    if (level.most_senders == 0) {
+      notes.push_back(fmt::format("{}links were not measured; alpha, beta and epsilon are unknown", where));
+    } else if (level.free_incast == Incast::kUnknown) {
       notes.push_back(
           fmt::format("{}incast was not measured: at most {} senders met at a link", where, level.most_senders));
     } else if (level.free_incast == Incast::kNone) {
@@ -159,25 +186,138 @@ void add_incast_notes(const Profile& profile, std::vector<std::string>& notes) {
   }
 }
 
-/// Factors per size class where the data insist.
-void add_corrections(const std::vector<const Observation*>& used, Profile& profile) {
-  std::map<int, std::vector<double>> classes;
+constexpr double kClassBase = 4;  // sizes up to 4 times apart share a correction
+
+int size_class(const Observation& observation) {
+  return static_cast<int>(std::floor(std::log(4 * observation.size_floats) / std::log(kClassBase)));
+}
+
+bool is_collective(const Observation& observation, Collective collective) {
+  return observation.kind == ObservationKind::kCollective && observation.collective == collective;
+}
+
+/// A median of logarithms and the error of it.
+struct Deviation {
+  double middle = 0;
+  double error = 0;
+  std::size_t count = 0;
+};
+Deviation deviation_of(const std::vector<double>& logs) {
+  if (logs.empty()) return {};
+  const Eigen::VectorXd all = Eigen::Map<const Eigen::VectorXd>(logs.data(), static_cast<Eigen::Index>(logs.size()));
+  return {median_of(all), 1.96 * 1.2533 * robust_deviation(all) / std::sqrt(static_cast<double>(logs.size())),
+          logs.size()};
+}
+
+/// Factors per size class where the data insist: AllReduces of the class are off altogether, and so are shifts, in
+/// which no second sender is met. (What is off with many senders alone is incast, and no matter of size.)
+std::vector<SizeCorrection> corrections_of(const std::vector<const Observation*>& used, const Eigen::VectorXd& measured,
+                                           const Eigen::VectorXd& fitted, bool is_memory) {
+  std::map<int, std::pair<std::vector<double>, std::vector<double>>> classes;
   for (std::size_t i = 0; i < used.size(); ++i) {
     const Observation& one = *used[i];
-    if (one.kind != ObservationKind::kCollective || one.collective != Collective::kAllReduce) continue;
-    const int octave = static_cast<int>(std::floor(std::log2(4 * one.size_floats) / 2));
-    classes[octave].push_back(std::log(profile.residuals[i].measured_s / profile.residuals[i].fitted_s));
+    const auto k = static_cast<Eigen::Index>(i);
+    const double off = std::log(measured(k) / fitted(k));
+    if (is_collective(one, Collective::kAllReduce)) classes[size_class(one)].first.push_back(off);
+    if (is_collective(one, Collective::kAllGather) && one.algorithm.name == "ring")
+      classes[size_class(one)].second.push_back(off);
   }
-  for (const auto& [octave, logs] : classes) {
-    if (logs.size() < 4) continue;
-    const Eigen::VectorXd all = Eigen::Map<const Eigen::VectorXd>(logs.data(), static_cast<Eigen::Index>(logs.size()));
-    const double middle = median_of(all);
-    const double error = 1.96 * 1.2533 * robust_deviation(all) / std::sqrt(static_cast<double>(logs.size()));
-    if (std::abs(middle) < std::max(kLeastCorrection, error)) continue;
-    profile.corrections.push_back({std::pow(4.0, octave),
-                                   std::pow(4.0, octave + 1),
-                                   {std::exp(middle), std::exp(middle - error), std::exp(middle + error)}});
+  std::vector<SizeCorrection> out;
+  for (const auto& [number, logs] : classes) {
+    const Deviation all = deviation_of(logs.first);
+    const Deviation control = deviation_of(logs.second);
+    if (all.count < 3 || std::abs(all.middle) < std::max(kLeastCorrection, all.error)) continue;
+    double middle = all.middle;
+    if (!is_memory) {
+      if (control.count < 2 || control.middle * all.middle <= 0) continue;
+      if (std::abs(control.middle) < std::abs(middle)) middle = control.middle;
+      if (std::abs(middle) < kLeastCorrection) continue;
+    }
+    out.push_back({std::pow(kClassBase, number),
+                   std::pow(kClassBase, number + 1),
+                   {std::exp(middle), std::exp(middle - all.error), std::exp(middle + all.error)}});
   }
+  return out;
+}
+
+double factor_of(const std::vector<SizeCorrection>& corrections, double bytes) {
+  for (const SizeCorrection& one : corrections) {
+    if (one.from_bytes <= bytes && bytes < one.to_bytes) return one.factor.value;
+  }
+  return 1;
+}
+
+std::vector<double> factors_of(const std::vector<const Observation*>& used,
+                               const std::vector<SizeCorrection>& corrections) {
+  std::vector<double> out;
+  for (const Observation* one : used) {
+    out.push_back(is_collective(*one, Collective::kAllReduce) ? factor_of(corrections, 4 * one->size_floats) : 1.0);
+  }
+  return out;
+}
+
+/// A fit with its corrections.
+struct Regression {
+  std::vector<const Observation*> used;
+  Problem problem;
+  Fitted fitted;
+  std::vector<SizeCorrection> corrections;
+  std::string note;
+};
+
+Regression regress_all(const std::vector<const Observation*>& used, const Measurements& measurements,
+                       const EstimateOptions& how, bool has_corrections) {
+  Problem problem(used, place_of(measurements));
+  const Eigen::VectorXd measured = problem.y();
+  Fitted fitted = estimate(problem, how);
+  Regression out{used, std::move(problem), std::move(fitted), {}, {}};
+  for (int round = 0; has_corrections && round < kCorrectionRounds; ++round) {
+    const Eigen::VectorXd predicted = out.problem.predict(out.fitted.solution.parameters);
+    out.corrections = corrections_of(used, measured, predicted, measurements.is_memory);
+    if (out.corrections.empty() && round == 0) break;
+    out.problem = Problem(used, place_of(measurements), factors_of(used, out.corrections));
+    out.fitted = estimate(out.problem, how);
+  }
+  return out;
+}
+
+/// Median relative error of the AllReduces.
+double error_of(const Regression& regression) {
+  const Eigen::VectorXd predicted = regression.problem.predict(regression.fitted.solution.parameters);
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < regression.used.size(); ++i) {
+    const auto k = static_cast<Eigen::Index>(i);
+    if (is_collective(*regression.used[i], Collective::kAllReduce))
+      errors.push_back(std::abs(std::log(regression.problem.y()(k) / std::max(predicted(k), 1e-300))));
+  }
+  return median_of(Eigen::Map<const Eigen::VectorXd>(errors.data(), static_cast<Eigen::Index>(errors.size())));
+}
+
+/// In memory, operands of an AllReduce come out of other ranks' caches, and its copies cost like reductions: where
+/// reductions by themselves do not describe it, they are left out.
+Regression regress(const Selection& selection, const Measurements& measurements, const EstimateOptions& how,
+                   const FitOptions& options) {
+  EstimateOptions quick = how;
+  quick.num_bootstrap = 0;
+  std::vector<const Observation*> without = selection.admitted;
+  std::erase_if(without, [](const Observation* one) { return one->kind == ObservationKind::kReduction; });
+  const bool may_leave_out = measurements.is_memory && without.size() < selection.admitted.size() &&
+                             static_cast<int>(without.size()) >
+                                 ParamIndex(measurements.topology.height(measurements.topology.root())).size() + 2;
+  if (may_leave_out) {
+    const double with_error = error_of(regress_all(selection.admitted, measurements, quick, options.fit_corrections));
+    const double without_error = error_of(regress_all(without, measurements, quick, options.fit_corrections));
+    if (without_error < kClearlyBetter * with_error) {
+      Regression out = regress_all(without, measurements, how, options.fit_corrections);
+      out.note = fmt::format(
+          "reductions by themselves do not describe those inside an AllReduce of this host (AllReduces are {:.0f}% off "
+          "with "
+          "them, {:.0f}% without); gamma and delta come from AllReduces alone",
+          100 * with_error, 100 * without_error);
+      return out;
+    }
+  }
+  return regress_all(selection.admitted, measurements, how, options.fit_corrections);
 }
 
 /// A link that is clearly slower than its level's gets its own parameters in the topology.
@@ -235,18 +375,21 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
   how.num_bootstrap = options.num_bootstrap;
   how.seed = options.seed;
   how.level_names = level_names(measurements.topology);
-  Problem problem(selection.admitted, measurements.topology, measurements.cores);
-  const Fitted fitted = estimate(problem, how);
+  Profile profile{measurements.topology, {}, {}, {}, {}, measurements.cores, measurements.links, {}, {}, {}, {}, {},
+                  measurements.is_memory};
+  const Regression found = regress(selection, measurements, how, options);
+  const Problem& problem = found.problem;
+  const Fitted& fitted = found.fitted;
+  profile.corrections = found.corrections;
   check_consistency(problem, fitted);
   Fitted everybody = fitted;
   if (selection.max_senders > 0) {
-    Problem free(selection.everybody, measurements.topology, measurements.cores);
+    Problem free(selection.everybody, place_of(measurements));
     everybody = estimate(free, how);
   }
 
-  Profile profile{measurements.topology, {}, {}, {}, {}, measurements.cores, measurements.links, {}, {}, {}, {}, {}};
   profile.provenance = measurements.provenance;
-  profile.provenance.num_measurements = static_cast<std::int64_t>(selection.admitted.size());
+  profile.provenance.num_measurements = static_cast<std::int64_t>(found.used.size());
   add_levels(fitted, everybody, measurements, profile, selection.max_senders);
   const ParamIndex& index = problem.index();
   profile.gamma = parameter(fitted, index.gamma());
@@ -256,13 +399,16 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
            x.values[static_cast<std::size_t>(index.gamma())];
   });
   profile.notes = fitted.notes;
+  if (!found.note.empty()) profile.notes.push_back(found.note);
+  note_reductions(problem, fitted, profile.notes);
   add_incast_notes(profile, profile.notes);
   const Eigen::VectorXd predicted = problem.predict(fitted.solution.parameters);
+  const std::vector<double> factors = factors_of(found.used, profile.corrections);
   for (Eigen::Index i = 0; i < problem.size(); ++i) {
-    profile.residuals.push_back({describe(*selection.admitted[static_cast<std::size_t>(i)]), problem.y()(i),
-                                 predicted(i), fitted.solution.weights(i)});
+    const double factor = factors[static_cast<std::size_t>(i)];
+    profile.residuals.push_back({describe(*found.used[static_cast<std::size_t>(i)]), factor * problem.y()(i),
+                                 factor * predicted(i), fitted.solution.weights(i)});
   }
-  if (options.fit_corrections) add_corrections(selection.admitted, profile);
   profile.topology = with_single_links(lay_over(profile, measurements.topology), profile);
   return profile;
 }
@@ -274,7 +420,7 @@ double predict_seconds(const Observation& observation, const Profile& profile, M
       parameters.values[static_cast<std::size_t>(ParamIndex::epsilon(level))] = 0;
     parameters.values.back() = 0;
   }
-  return seconds_of(features_of(observation, profile.topology, profile.cores), parameters);
+  return seconds_of(features_of(observation, place_of(profile)), parameters);
 }
 
 }  // namespace gar

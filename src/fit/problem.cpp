@@ -42,16 +42,18 @@ double noise_of(const Observation& observation) {
 
 }  // namespace
 
-Problem::Problem(const std::vector<const Observation*>& observations, const Topology& topology, double cores)
-    : index_(topology.height(topology.root())) {
+Problem::Problem(const std::vector<const Observation*>& observations, const Place& place,
+                 const std::vector<double>& corrections)
+    : index_(place.topology.height(place.topology.root())) {
   const auto n = static_cast<Eigen::Index>(observations.size());
   y_.resize(n);
   noise_.resize(n);
   for (Eigen::Index i = 0; i < n; ++i) {
     const Observation& one = *observations[static_cast<std::size_t>(i)];
-    features_.push_back(features_of(one, topology, cores));
-    y_(i) = median_seconds(one);
-    noise_(i) = noise_of(one);
+    features_.push_back(features_of(one, place));
+    const double factor = corrections.empty() ? 1 : corrections[static_cast<std::size_t>(i)];
+    y_(i) = median_seconds(one) / factor;
+    noise_(i) = noise_of(one) / factor;
   }
 }
 
@@ -149,7 +151,7 @@ void Problem::bound_idle_levels(Parameters& parameters) const {
           if (load.level == level) floats = std::max(floats, load.floats);
           const double excess = std::max(load.senders - parameters.thresholds[l], 0.0);
           binding = std::max(
-              binding, load.floats * (load.level == 0 ? one.share : 1) *
+              binding, load.floats * (load.level == 0 ? one.link_share : 1) *
                            (parameters.values[static_cast<std::size_t>(ParamIndex::beta(load.level))] +
                             excess * parameters.values[static_cast<std::size_t>(ParamIndex::epsilon(load.level))]));
         }
@@ -179,11 +181,34 @@ Solution Problem::solve_thresholds(std::vector<double> thresholds, const std::ve
   return best;
 }
 
-void Problem::rescale_noise(const Solution& solution) {
-  const Eigen::VectorXd r = ((y_ - predict(solution.parameters)).array() / noise_.array()).matrix();
-  // Of residuals around 0, not around their median.
-  const double scale = 1.4826 * median_of(r.cwiseAbs());
-  if (scale > 1) noise_ *= scale;
+// Repetitions show how well a median is known, not how well the model describes it; the same relative error is added to
+// all of a group until its median residual is what it should be. So nothing rules because it repeats itself well, and
+// reductions, which caches make faster or slower, do not blur what transfers say.
+void Problem::add_noise(const Solution& solution) {
+  const Eigen::VectorXd errors = (y_ - predict(solution.parameters)).cwiseAbs();
+  for (const bool is_reduction : {false, true}) {
+    std::vector<Eigen::Index> group;
+    for (Eigen::Index i = 0; i < size(); ++i) {
+      if (features(i).stages.empty() == is_reduction) group.push_back(i);
+    }
+    if (!group.empty()) add_noise(group, errors);
+  }
+}
+
+void Problem::add_noise(const std::vector<Eigen::Index>& group, const Eigen::VectorXd& errors) {
+  constexpr double kMedianOfNormal = 0.6745;
+  const Eigen::ArrayXd own = noise_(group).array().square();
+  const Eigen::ArrayXd y = y_(group).array();
+  const Eigen::ArrayXd off = errors(group).array();
+  const auto median_at = [&](double extra) { return median_of((off / (own + (extra * y).square()).sqrt()).matrix()); };
+  if (median_at(0) <= kMedianOfNormal) return;
+  double low = 0;
+  double high = 2;
+  while (high - low > 1e-4) {
+    const double middle = (low + high) / 2;
+    (median_at(middle) > kMedianOfNormal ? low : high) = middle;
+  }
+  noise_(group) = (own + (high * y).square()).sqrt().matrix();
 }
 
 Eigen::VectorXd Problem::leverage(const Eigen::MatrixXd& rows, const Solution& solution, const Mask& is_free) const {

@@ -20,7 +20,9 @@ struct Solution {
 /// Observations with their medians and noise.
 class Problem {
  public:
-  Problem(const std::vector<const Observation*>& observations, const Topology& topology, double cores);
+  /// `corrections` (may be empty): times are divided by these.
+  Problem(const std::vector<const Observation*>& observations, const Place& place,
+          const std::vector<double>& corrections = {});
 
   [[nodiscard]] Eigen::Index size() const { return y_.size(); }
   [[nodiscard]] const ParamIndex& index() const { return index_; }
@@ -37,8 +39,8 @@ class Problem {
   /// The best parameters and thresholds; thresholds of levels with `scans` false stay as they are.
   [[nodiscard]] Solution solve_thresholds(std::vector<double> thresholds, const std::vector<bool>& scans,
                                           const Mask& is_free) const;
-  /// Multiplies the assumed noise by what the residuals of a solution show.
-  void rescale_noise(const Solution& solution);
+  /// Adds to the assumed noise what the residuals of a solution show beyond it.
+  void add_noise(const Solution& solution);
 
   /// Solutions for times that were disturbed as the residuals of `solution` show (wild bootstrap), in which the binding
   /// links stay as they are there.
@@ -49,6 +51,7 @@ class Problem {
   [[nodiscard]] const Eigen::VectorXd& noise() const { return noise_; }
 
  private:
+  void add_noise(const std::vector<Eigen::Index>& group, const Eigen::VectorXd& errors);
   void bound_idle_levels(Parameters& parameters) const;
   [[nodiscard]] Eigen::VectorXd residuals(const Eigen::MatrixXd& rows, const Eigen::VectorXd& y,
                                           const Eigen::VectorXd& x) const;

@@ -58,10 +58,11 @@ class Overlay {
     Node node = topology_.node(id);
     node.server = {profile_.gamma.value * share, profile_.delta.value * share};
     if (!profile_.levels.empty()) {
-      node.alpha = profile_.levels.front().alpha.value / 2 * share;
+      const double link_share = profile_.is_memory ? share : 1.0;
+      node.alpha = profile_.levels.front().alpha.value / 2 * link_share;
       node.uplink = link(0);
-      node.uplink.beta *= share;
-      node.uplink.epsilon *= share;
+      node.uplink.beta *= link_share;
+      node.uplink.epsilon *= link_share;
     }
     return found->second = add(std::move(node));
   }

@@ -95,7 +95,7 @@ std::optional<Parameters> fit_abc(const Profile& profile, const std::vector<Obse
       fitted.push_back(&one);
   }
   if (static_cast<int>(fitted.size()) < 6) return std::nullopt;
-  Problem problem(fitted, profile.topology, profile.cores);
+  Problem problem(fitted, place_of(profile));
   EstimateOptions options;
   options.num_bootstrap = 0;
   options.has_memory_and_incast = false;
@@ -120,7 +120,7 @@ std::vector<ValidationScore> validate(const Profile& profile, const std::vector<
     const double predicted = predict_seconds(one, profile);
     genmodel.push_back({&one, measured, corrected(profile, predicted, 4 * one.size_floats)});
     abc.push_back({&one, measured,
-                   abc_parameters ? seconds_of(features_of(one, profile.topology, profile.cores), *abc_parameters)
+                   abc_parameters ? seconds_of(features_of(one, place_of(profile)), *abc_parameters)
                                   : predict_seconds(one, profile, ModelKind::kAbc)});
   }
   if (genmodel.empty())

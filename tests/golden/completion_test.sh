@@ -55,6 +55,10 @@ check 'gar mpi' mpirun
 check 'gar mpirun --mpi ' openmpi mpich
 check 'gar mpirun --profile pl' plan.json
 check 'gar mpirun --min' --min-bytes
+check 'gar profile ' show diff
+check 'gar profile show pl' plan.json
+check 'gar profile diff pl' plan.json
+check 'gar predict -p pl' plan.json
 
 for shell in zsh fish; do
   "$gar" completion $shell >"gar.$shell"

@@ -64,9 +64,15 @@ expect 0 "$b/hydra -genv LD_PRELOAD $ours_m -n 1 ./a : -n 2 ./b" '' --dry-run --
 expect 0 "$b/ompirun -x LD_PRELOAD=$ours_o ./p -- --algo x" '' --dry-run -- ompirun ./p -- --algo x
 # A path, and a file for the network; ranks get absolute paths.
 cp "$root/data/topologies/six-servers.json" net.json
+cp "$root/data/profiles/star6.json" profile.json
 for flag in -p --profile -t --topology; do
-  expect 0 "$b/ompirun -x GAR_TOPOLOGY=$work/run/net.json -x LD_PRELOAD=$ours_o ./p" '' --dry-run $flag ./net.json -- "$b/ompirun" ./p
+  file=net.json
+  [[ $flag == -t* || $flag == --t* ]] || file=profile.json
+  expect 0 "$b/ompirun -x GAR_TOPOLOGY=$work/run/$file -x LD_PRELOAD=$ours_o ./p" '' --dry-run $flag ./$file -- "$b/ompirun" ./p
 done
+# A profile is a network, too; a network is no profile.
+expect 0 "$b/ompirun -x GAR_TOPOLOGY=$work/run/profile.json -x LD_PRELOAD=$ours_o ./p" '' --dry-run -t profile.json -- ompirun ./p
+expect 3 '' 'net.json: schema: is "gar.topology/1"; accepted: "gar.profile/1"' -p net.json -- ompirun ./p
 expect 0 "$b/ompirun -x GAR_TOPOLOGY=star:4 -x LD_PRELOAD=$ours_o ./p" '' --dry-run -t star:4 -- ompirun ./p
 # The caller's settings are handed on, flags win; a library that the caller preloads comes behind ours.
 GAR_TIMEOUT=5 GAR_ALGO='x y' GAR_CHECK=0 LD_PRELOAD='' \

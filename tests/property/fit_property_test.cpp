@@ -47,7 +47,7 @@ Truth random_truth(std::mt19937_64& random) {
 }
 
 Measurements measurements_of(const Truth& truth, const Noise& noise, std::mt19937_64& random) {
-  Measurements out{make_tree({kNumRanks}), 0, usual_observations(kNumRanks, kSmall, kLarge), {}, {}};
+  Measurements out{make_tree({kNumRanks}), 0, usual_observations(kNumRanks, kSmall, kLarge), {}, {}, false};
   simulate_times(out.observations, truth, out.topology, noise, kRepetitions, random);
   return out;
 }
@@ -153,7 +153,7 @@ TEST(Fit, RecoversBothLevelsOfATree) {
     uplinks.beta.value = truth.levels[0].beta.value * between(random, 0.5, 0.8);
     uplinks.epsilon.value = 0;
     truth.levels.push_back(uplinks);
-    Measurements measured{shape, 0, usual_observations(12, kSmall, kLarge), {}, {}};
+    Measurements measured{shape, 0, usual_observations(12, kSmall, kLarge), {}, {}, false};
     const std::vector<std::vector<std::int64_t>> sets = {{0, 4}, {0, 4, 8}, {0, 1, 4, 5}, {0, 1, 2, 4, 5, 6, 8, 9, 10}};
     for (const std::vector<std::int64_t>& servers : sets) {
       for (const double size : {16.0, kSmall, kLarge}) {

@@ -71,7 +71,7 @@ inline std::vector<Observation> usual_observations(std::int64_t num_ranks, doubl
 }
 
 inline Profile profile_of(const Truth& truth, const Topology& topology) {
-  Profile out{topology, {}, {}, {}, {}, 0, {}, {}, {}, {}, {}, {}};
+  Profile out{topology, {}, {}, {}, {}, 0, {}, {}, {}, {}, {}, {}, false};
   LevelProfile level;
   level.alpha.value = truth.alpha;
   level.beta.value = truth.beta;

@@ -28,6 +28,11 @@ BenchArgs args_with(std::string BenchArgs::*field, const std::string& text) {
   args.*field = text;
   return args;
 }
+BenchArgs args_with_network(const NetworkArgs& network) {
+  BenchArgs args;
+  args.network = network;
+  return args;
+}
 
 std::string usage_error(const BenchArgs& args) {
   try {
@@ -131,9 +136,24 @@ TEST(BenchOptions, ChecksAgainstTheNumberOfRanks) {
   BenchConfig config = parse_bench(args_with(&BenchArgs::algo, "hcps:2x3"));
   EXPECT_NO_THROW(check_ranks(config, 6));
   EXPECT_THROW(check_ranks(config, 5), InvalidArgument);
-  config = parse_bench(args_with(&BenchArgs::topology, "star:4"));
+  config = parse_bench(args_with_network({"star:4", ""}));
   EXPECT_NO_THROW(check_ranks(config, 4));
   EXPECT_THROW(check_ranks(config, 3), InvalidArgument);
+}
+
+TEST(BenchOptions, AProfileIsANetwork) {
+  const std::string june = GAR_SOURCE_DIR "/data/profiles/june.json";
+  BenchConfig config = parse_bench(args_with_network({"", june}));
+  ASSERT_TRUE(config.topology && config.profile);
+  EXPECT_EQ(config.topology->num_servers(), 12);
+  EXPECT_EQ(correction_of(config.profile, 4096)->factor.value, 1.25);
+  EXPECT_EQ(correction_of(config.profile, 1 << 20), nullptr);
+  EXPECT_EQ(correction_of({}, 4096), nullptr);
+  // Laid over another network.
+  config = parse_bench(args_with_network({"star:4", june}));
+  EXPECT_EQ(config.topology->num_servers(), 4);
+  EXPECT_EQ(config.topology->path_latency(0, 1), 6e-5);
+  EXPECT_THROW((void)parse_bench(args_with_network({"", "nothing.json"})), ParseError);
 }
 
 TEST(BenchOptions, SizesInElements) {
@@ -368,6 +388,22 @@ TEST(BenchReport, DocumentHasThePromisedFields) {
   }
   EXPECT_TRUE(r["wrong"].is_null());  // not checked
   EXPECT_TRUE(r["predicted_seconds"].is_null());
+  EXPECT_FALSE(r.contains("correction"));
+}
+
+TEST(BenchReport, CorrectionsAreShown) {
+  BenchResult small = result_of("cps", 4096, 1e-5);
+  small.predicted_seconds = 1.25e-5;
+  small.correction = 1.25;
+  BenchResult large = result_of("cps", 1 << 20, 1e-3);
+  large.predicted_seconds = 1e-3;
+  EXPECT_EQ(bench_footer({large}, {}), "");
+  EXPECT_EQ(
+      bench_footer({small, large}, {}),
+      "# predictions are the model's times the profile's correction for the size: 1.25 from 4 KiB, 1 from 1 MiB\n");
+  BenchRecord record;
+  record.results = {small};
+  EXPECT_EQ(bench_document({}, record)["results"][0]["correction"], 1.25);
 }
 
 TEST(Launch, ReadsTheEnvironmentOfMpirun) {

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# gar diagnose on what gar bench really prints, and on results that are made slower: diagnose_test.sh GAR SOURCE_DIR
+set -euo pipefail
+gar=$(realpath "$1")
+data=$(realpath "$2")/tests/golden/data
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export NO_COLOR=1
+fail() {
+  echo "diagnose_test: $*"
+  exit 1
+}
+command -v python3 >/dev/null || exit 77
+
+# Table and document of one real run; how long it took here is nobody's business.
+timeout -k 5 60 "$gar" bench --local 2 -b 4KiB -e 1MiB -f 16 --algo auto,ring,cps -n 2 -w 1 -J out.json >out.txt ||
+  fail "gar bench ends with $?"
+for results in out.txt out.json; do
+  code=0
+  timeout -k 5 60 "$gar" diagnose -p "$data/profile.json" --results $results --json >$results.diagnosis || code=$?
+  ((code <= 1)) || fail "$results: exit code $code"
+  python3 - $results.diagnosis $code <<'PY' || fail "$results: the document is not as promised"
+import json, sys
+document = json.load(open(sys.argv[1]))
+assert document["schema"] == "gar.diagnose/1" and document["gar_version"]
+assert document["format"] == "gar bench" and document["ranks"] == 2 and document["words"]
+assert document["is_normal"] is (sys.argv[2] == "0")
+measured = json.load(open("out.json"))["results"]
+rows = document["rows"]
+assert len(rows) == len(measured) == 9, rows
+for row, result in zip(rows, measured):
+    assert row["bytes"] == result["bytes"]
+    # The table has four digits.
+    assert abs(row["measured_seconds"] / result["seconds"] - 1) < 1e-3
+    assert abs(row["ratio"] - row["measured_seconds"] / row["expected_seconds"]) <= 1e-9 * row["ratio"]
+    assert row["verdict"] == ("slow" if row["ratio"] > 1.1 else "fast" if row["ratio"] < 1 / 1.1 else "normal"), row
+    if result["algorithm"] == "ring":
+        assert row["algorithm"] == "ring" and not row["is_assumed"]
+PY
+done
+
+# Results that are what is expected are normal; three times as long is not; the latency alone is found.
+python3 - <<'PY'
+import json
+diagnosis = json.load(open("out.json.diagnosis"))
+results = json.load(open("out.json"))
+def write(name, seconds):
+    for result, row in zip(results["results"], diagnosis["rows"]):
+        result["seconds"] = seconds(row)
+    json.dump(results, open(name, "w"))
+write("normal.json", lambda row: row["expected_seconds"])
+write("slow.json", lambda row: 3 * row["expected_seconds"])
+write("fast.json", lambda row: row["expected_seconds"] / 3)
+PY
+"$gar" diagnose -p "$data/profile.json" --results normal.json >normal.txt || fail "not normal: $(cat normal.txt)"
+for name in slow fast; do
+  code=0
+  "$gar" diagnose -p "$data/profile.json" --results $name.json >$name.txt || code=$?
+  ((code == 1)) || fail "$name: exit code $code"
+  [[ $(grep -c " $name " $name.txt) == 9 ]] || fail "not 9 rows are $name: $(cat $name.txt)"
+done
+
+# One parameter that has changed is named: a profile whose alpha, or beta, was a third.
+for parameter in alpha beta; do
+  python3 - "$data/profile.json" $parameter <<'PY'
+import json, sys
+profile = json.load(open(sys.argv[1]))
+for estimate in (profile["levels"][0][sys.argv[2]], ):
+    for end in ("value", "low", "high"):
+        estimate[end] /= 3
+host = profile["topology"]["tree"]["children"][0]
+host[sys.argv[2]] /= 3
+json.dump(profile, open("before.json", "w"))
+PY
+  code=0
+  "$gar" diagnose -p before.json --results normal.json --json >changed.json || code=$?
+  ((code == 1)) || fail "$parameter three times as large: exit code $code"
+  python3 - $parameter <<'PY' || fail "$parameter is not blamed: $(cat changed.json)"
+import json, sys
+document = json.load(open("changed.json"))
+assert document["culprit"] == sys.argv[1], document["culprit"]
+assert 2.7 < document["factor"] < 3.3 and document["explained"] > 0.95, document
+PY
+done

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# gar fit for real: what is measured and written, Ctrl-C, budgets, and fits of files: fit_test.sh GAR SOURCE_DIR
+set -euo pipefail
+set -m # jobs of a script without job control ignore Ctrl-C
+gar=$(realpath "$1")
+check=$(realpath "$2")/tests/golden/fit_check.py
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export NO_COLOR=1
+fail() {
+  echo "fit_test: $*"
+  exit 1
+}
+limited() { timeout -k 5 60 "$@"; }
+command -v python3 >/dev/null || exit 77
+
+# Measures and keeps what it measured. A busy machine may make the fit refuse it afterwards, in these words.
+measured() {
+  local code=0
+  limited "$@" >out.txt 2>err.txt || code=$?
+  ((code == 0)) || { ((code == 3)) && grep -q '^gar: the measurements contradict the model' err.txt; } ||
+    fail "exit code $code: $(cat out.txt err.txt)"
+}
+measured "$gar" fit --local 3 --budget 4s --save measured.json
+python3 "$check" measured.json 3 || fail "measured.json is not as promised"
+
+# A budget that is too short is refused, with one that would do.
+code=0
+limited "$gar" fit --local 3 --budget 20ms >out.txt 2>err.txt || code=$?
+((code == 2)) || fail "a short budget: exit code $code: $(cat out.txt err.txt)"
+grep -Eq '^gar: --budget 0.02s is too short to measure what a fit needs; about [0-9]+s would do$' err.txt ||
+  fail "a short budget: $(cat err.txt)"
+[[ ! -s out.txt ]] || fail "something was fitted from nothing: $(cat out.txt)"
+
+# Ctrl-C: what was measured until then is kept, and the exit code says that it is not all.
+"$gar" fit --local 2 --budget 60s --sizes 400kB,4MB --save stopped.json >out.txt 2>err.txt &
+pid=$!
+sleep 3
+kill -INT -$pid
+code=0
+wait $pid || code=$?
+((code == 4)) || fail "Ctrl-C: exit code $code: $(cat err.txt)"
+python3 -c 'import json; assert json.load(open("stopped.json"))["observations"]' || fail "Ctrl-C: nothing is kept"
+[[ -z $(find /dev/shm -name "*gar-$pid-*" 2>/dev/null) ]] || fail "something is left in /dev/shm"
+
+# Times that follow the model exactly are found again: 2 beta + gamma and so on, from one file and from two.
+python3 - <<'PY'
+import json
+alpha, beta, gamma, delta = 20e-6, 4e-9, 6e-10, 2e-10
+for name, factor in (("one.json", 1.0), ("two.json", 1.001)):
+    document = json.load(open("measured.json"))
+    document["cores"] = 0
+    for cell in document["observations"]:
+        servers = cell["servers"]
+        n = servers if isinstance(servers, int) else len(servers)
+        size = cell["size_floats"]
+        if cell["kind"] == "reduction":
+            seconds = size * ((cell["fan_in"] - 1) * gamma + (cell["fan_in"] + 1) * delta)
+        elif cell["collective"] == "all_gather":
+            steps = n - 1 if cell["algorithm"] == "ring" else 1
+            seconds = steps * alpha + (n - 1) / n * size * beta
+        else:
+            seconds = 2 * alpha + size * (2 * (n - 1) / n * beta + (n - 1) / n * gamma + (n + 1) / n * delta)
+        cell["seconds"] = [factor * seconds * f for f in (1, 1.01, 0.99, 1.005, 0.995)]
+    json.dump(document, open(name, "w"))
+PY
+limited "$gar" fit --from one.json --from two.json -o profile.json --json >out.json 2>err.txt || fail "exit code $?: $(cat err.txt)"
+python3 - <<'PY' || fail "the fit of exact times is not as promised"
+import json
+document = json.load(open("out.json"))
+assert document["schema"] == "gar.fit/1" and document["gar_version"]
+profile = json.load(open("profile.json"))
+assert document["profile"] == profile and profile["schema"] == "gar.profile/1"
+level = profile["levels"][0]
+for what, found, true in (("beta", level["beta"], 4e-9), ("gamma", profile["gamma"], 6e-10), ("delta", profile["delta"], 2e-10)):
+    assert abs(found["value"] / true - 1) < 0.1, (what, found)
+assert level["incast"] in ("none", "unknown"), level
+curve = document["incast_curve"]
+assert [p["ranks"] for p in curve] == [2, 3], curve
+assert all(p["mesh_seconds"] > 0 for p in curve) and curve[0]["shift_seconds"] is None and curve[1]["shift_seconds"] > 0
+assert document["validation_cells"] == []
+PY
+limited "$gar" fit --from one.json >out.txt 2>err.txt || fail "exit code $?: $(cat err.txt)"
+for words in '^parameter ' '^beta ' '^incast: ' '^residuals of ' 'mesh ms'; do
+  grep -q "$words" out.txt || fail "no '$words' in: $(cat out.txt)"
+done
+
+# Files of different networks are not put together.
+sed 's/"name": "rank"/"name": "gpu"/' one.json >other.json
+cmp -s one.json other.json && fail "the test changes nothing"
+code=0
+limited "$gar" fit --from one.json --from other.json >out.txt 2>err.txt || code=$?
+((code == 3)) || fail "different networks: exit code $code"
+grep -q '^gar: --from other.json: its network .* accepted are measurements of one network$' err.txt ||
+  fail "different networks: $(cat err.txt)"

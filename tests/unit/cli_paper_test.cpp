@@ -1,0 +1,77 @@
+// The files of data/paper and the numbers that `gar reproduce` carries are the same, and what our fit makes of them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "apps/gar/reproduce_paper.hpp"
+#include "gar/errors.hpp"
+#include "gar/io.hpp"
+
+namespace gar::cli {
+namespace {
+
+Measurements file(const std::string& name) {
+  return read_measurements_file(GAR_SOURCE_DIR "/data/paper/" + name + ".json");
+}
+
+void expect_same(const Measurements& a, const Measurements& b) {
+  EXPECT_EQ(a.topology.num_servers(), b.topology.num_servers());
+  ASSERT_EQ(a.observations.size(), b.observations.size());
+  for (std::size_t i = 0; i < a.observations.size(); ++i) {
+    const Observation& x = a.observations[i];
+    const Observation& y = b.observations[i];
+    EXPECT_EQ(x.kind, y.kind) << i;
+    EXPECT_EQ(x.collective, y.collective) << i;
+    EXPECT_EQ(to_string(x.algorithm), to_string(y.algorithm)) << i;
+    EXPECT_EQ(x.servers, y.servers) << i;
+    EXPECT_EQ(x.fan_in, y.fan_in) << i;
+    EXPECT_NEAR(x.size_floats, y.size_floats, 1e-8 * y.size_floats) << i;
+    ASSERT_EQ(x.seconds.size(), 1U) << i;
+    ASSERT_EQ(y.seconds.size(), 1U) << i;
+    EXPECT_NEAR(x.seconds[0], y.seconds[0], 1e-8 * y.seconds[0]) << i;
+    EXPECT_EQ(x.pause_frames, y.pause_frames) << i;
+    EXPECT_EQ(x.retransmits, -1) << i;
+  }
+}
+
+TEST(Paper, FilesHoldTheNumbersThatReproduceCarries) {
+  expect_same(file("calc-cpu"), calc_measurements(paper_calc_cpu()));
+  expect_same(file("calc-gpu"), calc_measurements(paper_calc_gpu()));
+  expect_same(file("incast"), incast_measurements());
+  expect_same(file("costmodel"), costmodel_measurements());
+}
+
+// T / (x - 1) = (x + 1) / (x - 1) S delta + S gamma; the paper draws 44.07 / (x - 1) + 11.87 ms through its points, so
+// 2 S delta = 44.07 ms and S (delta + gamma) = 11.87 ms: gamma is below 0.
+TEST(Paper, NegativeGammaIsFlagged) {
+  const Profile cpu = fit(file("calc-cpu"));
+  EXPECT_EQ(cpu.gamma.value, 0);
+  EXPECT_GT(cpu.delta.value, 5e-11);
+  EXPECT_LT(cpu.delta.value, 1.5e-10);
+  bool is_flagged = false;
+  for (const std::string& note : cpu.notes) {
+    is_flagged = is_flagged || (note.find("gamma") != std::string::npos && note.find('-') != std::string::npos);
+  }
+  EXPECT_TRUE(is_flagged);
+  // 5.257 / (x - 1) + 2.749: delta = 1.752e-11, gamma = 8e-13.
+  const Profile gpu = fit(file("calc-gpu"));
+  EXPECT_NEAR(gpu.delta.value, 1.752e-11, 0.05 * 1.752e-11);
+  EXPECT_LT(gpu.gamma.value, 4e-12);
+}
+
+// 9 servers, hence 8 senders, show nothing yet, and 10 servers hardly anything.
+TEST(Paper, IncastStartsWhereTheFigureShowsIt) {
+  const Profile profile = fit(file("incast"));
+  const LevelProfile& level = profile.levels.front();
+  EXPECT_EQ(level.incast, Incast::kPresent);
+  EXPECT_GE(level.incast_threshold.value, 8);
+  EXPECT_LE(level.incast_threshold.value, 9);
+  EXPECT_NEAR(level.epsilon.value, 1.28e-9, 0.15e-9);
+  const Measurements paper = file("incast");
+  for (const Observation& o : paper.observations) {
+    EXPECT_NEAR(predict_seconds(o, profile) / o.seconds.front(), 1, 0.1) << describe(o);
+  }
+}
+
+}  // namespace
+}  // namespace gar::cli

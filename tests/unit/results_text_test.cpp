@@ -1,0 +1,141 @@
+// What benchmarks print is read, recognised by itself, and what is wrong is named with its line.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "gar/errors.hpp"
+#include "gar/io.hpp"
+
+namespace gar {
+namespace {
+
+Results example(const std::string& name) { return read_results_file(GAR_SOURCE_DIR "/tests/golden/data/" + name); }
+
+std::string error_of(const std::string& text) {
+  try {
+    parse_results(text, "out.txt");
+  } catch (const ParseError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+#define EXPECT_REFUSED(text, part) EXPECT_NE(error_of(text).find(part), std::string::npos) << error_of(text)
+
+TEST(ResultsText, TableOfGarBench) {
+  const Results r = example("bench.txt");
+  EXPECT_EQ(r.format, "gar bench");
+  EXPECT_EQ(r.num_ranks, 4);
+  // Neither the empty vector nor the reproducible mode.
+  ASSERT_EQ(r.rows.size(), 3U);
+  EXPECT_EQ(r.rows[0].line, 6);
+  EXPECT_EQ(r.rows[0].bytes, 1048576);
+  EXPECT_DOUBLE_EQ(r.rows[0].seconds, 1480e-6);
+  EXPECT_EQ(r.rows[0].algorithm, "cps");
+  EXPECT_EQ(r.rows[0].label, "auto: cps, 4 chunks");
+  EXPECT_EQ(r.rows[1].algorithm, "ring");
+  EXPECT_DOUBLE_EQ(r.rows[1].seconds, 1890e-6);
+  EXPECT_EQ(r.rows[2].algorithm, "") << "nobody knows what an MPI library runs";
+  EXPECT_EQ(r.rows[2].label, "native: Open MPI 4.1.4");
+}
+
+TEST(ResultsText, DocumentOfGarBench) {
+  const std::string head =
+      R"({"schema":"gar.bench/1","gar_version":"0.1.0","collective":"allreduce","ranks":6,"results":[)";
+  const Results r = parse_results(
+      head + R"({"algorithm":"auto","plan":"hcps:2x3","bytes":400,"seconds":0.5,"reproducible":false,"more":1},)" +
+          R"({"algorithm":"gentree+","plan":"gentree+","bytes":800,"seconds":1},)" +
+          R"({"algorithm":"ring","plan":"ring","bytes":800,"seconds":1,"reproducible":true},)" +
+          R"({"algorithm":"native","plan":"ring","bytes":800,"seconds":2},{"algorithm":"ring","bytes":0,"seconds":1}]})",
+      "out.json");
+  EXPECT_EQ(r.format, "gar bench");
+  EXPECT_EQ(r.num_ranks, 6);
+  ASSERT_EQ(r.rows.size(), 3U);
+  EXPECT_EQ(r.rows[0].algorithm, "hcps:2x3");
+  EXPECT_EQ(r.rows[0].label, "auto: hcps:2x3");
+  EXPECT_EQ(r.rows[0].seconds, 0.5);
+  EXPECT_EQ(r.rows[1].algorithm, "");
+  EXPECT_EQ(r.rows[2].algorithm, "");
+  EXPECT_REFUSED(head + "]}", "results: holds no result");
+  EXPECT_REFUSED(head + R"({"algorithm":"ring","bytes":4,"seconds":0}]})", "results[0].seconds: ");
+  EXPECT_REFUSED(head + R"({"algorithm":"ring","bytes":4}]})", "results[0]");
+  EXPECT_REFUSED(R"({"schema":"gar.bench/1","collective":"all-gather","ranks":6,"results":[]})", "\"allreduce\"");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/1"})", "gar.bench/1");
+  EXPECT_REFUSED("{", "out.txt");
+}
+
+TEST(ResultsText, NcclTests) {
+  const Results r = example("nccl.txt");
+  EXPECT_EQ(r.format, "nccl-tests");
+  EXPECT_EQ(r.num_ranks, 4) << "its rank lines, not nThread x nGpus of one process";
+  ASSERT_EQ(r.rows.size(), 6U);
+  EXPECT_EQ(r.rows[1].label, "in place");
+  EXPECT_DOUBLE_EQ(r.rows[1].seconds, 2638.4e-6);
+  EXPECT_EQ(r.rows[5].bytes, 4194304);
+  EXPECT_EQ(r.rows[5].line, 15);
+  EXPECT_EQ(r.rows[5].algorithm, "");
+}
+
+constexpr const char* kNcclHead = "#  size  count  type  redop  root  time  algbw  busbw #wrong\n";
+
+TEST(ResultsText, NcclTestsOfOtherVersions) {
+  // Without rank lines, without a root, without in-place, with Windows' ends of lines.
+  const Results r = parse_results(
+      "# nThread 2 nGpus 4 minBytes 8\r\n#  size  count  type  redop  time  algbw  busbw  error\r\n"
+      "  4096  1024  float  sum  12.5  0.1  0.2  0e+00\r\n",
+      "out.txt");
+  EXPECT_EQ(r.num_ranks, 8);
+  ASSERT_EQ(r.rows.size(), 1U);
+  EXPECT_DOUBLE_EQ(r.rows[0].seconds, 12.5e-6);
+}
+
+TEST(ResultsText, Osu) {
+  const Results r = example("osu.txt");
+  EXPECT_EQ(r.format, "OSU");
+  EXPECT_EQ(r.num_ranks, 0);
+  ASSERT_EQ(r.rows.size(), 3U);
+  EXPECT_EQ(r.rows[0].bytes, 1048576);
+  EXPECT_DOUBLE_EQ(r.rows[0].seconds, 1478.33e-6);
+  const Results full = example("osu_full.txt");
+  ASSERT_EQ(full.rows.size(), 2U);
+  EXPECT_DOUBLE_EQ(full.rows[1].seconds, 2701.02e-6) << "the average, not the least";
+}
+
+TEST(ResultsText, RefusesWhatIsNoTable) {
+  EXPECT_REFUSED("", "out.txt: is empty; accepted: ");
+  EXPECT_REFUSED(" \n\n", "out.txt: is empty");
+  EXPECT_REFUSED("\nhello\n8 1 2\n", "out.txt: line 2: 'hello'");
+  EXPECT_REFUSED(std::string("\x01\xff\0", 3), "line 1: '\\x01\\xff\\x00'");
+  EXPECT_REFUSED("1024 12.5\n", "no line that begins a table");
+  EXPECT_REFUSED("# Size  Avg Latency(us)\nnone\n", "line 1: begins a table without rows");
+  EXPECT_REFUSED(std::string("# Size  Avg Latency(us)\n4 1\n") + kNcclHead, "line 3: begins a table of another kind");
+  EXPECT_THROW(read_results_file("/no/such/file"), ParseError);
+}
+
+TEST(ResultsText, RefusesBrokenRows) {
+  const std::string osu = "# Size  Avg Latency(us)\n";
+  EXPECT_REFUSED(osu + "4\n", "line 2: has 1 column");
+  EXPECT_REFUSED(osu + "4 fast\n", "line 2: the average latency is 'fast'; accepted: a finite number above 0");
+  for (const char* bad : {"0", "-1", "nan", "inf", "1e999", "1,5", "0x10x"}) {
+    EXPECT_REFUSED(osu + "4 " + bad + "\n", "line 2: the average latency is ");
+  }
+  EXPECT_REFUSED(kNcclHead + std::string("8 2 float sum -1 1.0 0 0\n"), "line 2: ");
+  EXPECT_REFUSED(kNcclHead + std::string("8 2 float sum -1 N/A 0 0 0\n"), "line 2: time is 'N/A'");
+  EXPECT_REFUSED(kNcclHead + std::string("8 2 float sum -1 1.0 0 0 0 5\n"), "line 2: has 10 columns");
+}
+
+TEST(ResultsText, RefusesOtherCollectives) {
+  EXPECT_REFUSED(kNcclHead + std::string("8 2 float none -1 1.0 0 0 0\n"), "redop is 'none'");
+  EXPECT_REFUSED(kNcclHead + std::string("80 5 float sum -1 1.0 0 0 0\n"), "as in results of ReduceScatter");
+  EXPECT_REFUSED("# OSU MPI Allgather Latency Test v7.3\n# Size  Avg Latency(us)\n4 1\n", "line 1: ");
+  EXPECT_REFUSED("# all-gather between 4 processes of this host, out of place\n",
+                 "line 1: the results are of all-gather");
+}
+
+TEST(ResultsText, RefusesEndlessTables) {
+  std::string text = "# Size  Avg Latency(us)\n";
+  for (int i = 0; i < 2'001; ++i) text += "4 1\n";
+  EXPECT_REFUSED(text, "line 2002: more than 2000 rows");
+}
+
+}  // namespace
+}  // namespace gar
