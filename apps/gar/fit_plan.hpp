@@ -89,7 +89,7 @@ struct FitVisit {
   std::size_t group = 0;
   int repetitions = 2;
 };
-/// What to measure next, `elapsed_s` after the beginning: every group once, in order (held-out ones when 60% of the
+/// What to measure next, `elapsed_s` after the beginning: every group once, in order (held-out ones when half of the
 /// budget are spent at the latest), then those whose medians are the least certain. Nothing: everything is certain
 /// enough, or the time is over.
 std::optional<FitVisit> next_visit(const std::vector<FitGroup>& groups, double budget_s, double elapsed_s);

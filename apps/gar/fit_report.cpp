@@ -163,13 +163,28 @@ std::string correction_words(const FitReport& report) {
   return out;
 }
 
+/// Is a link clearly faster or slower than its level?
+bool differs(const LinkProfile& link, const Profile& profile) {
+  constexpr double kClearly = 1.1;
+  const auto level = static_cast<std::size_t>(link.level);
+  if (level >= profile.levels.size() || !link.beta.is_identified) return false;
+  const Estimate& usual = profile.levels[level].beta;
+  return link.beta.low > kClearly * usual.high || kClearly * link.beta.high < usual.low;
+}
+
 std::string link_table(const FitReport& report, bool color) {
-  if (report.profile.links.empty()) return "";
+  const std::vector<LinkProfile>& links = report.profile.links;
+  if (links.empty()) return "";
   Table table({{"link of", false}, {"beta", true}, {"95% interval", false}, {"", false}});
-  for (const LinkProfile& link : report.profile.links) {
+  std::size_t num_different = 0;
+  for (const LinkProfile& link : links) {
+    if (!differs(link, report.profile)) continue;
+    ++num_different;
     table.add_row({link.name, number(link.beta.value), interval(link.beta), bandwidth_words(link.beta.value)});
   }
-  return "single links that differ:\n" + table.to_string(color);
+  if (num_different == 0) return fmt::format("single links: none of {} differs clearly from its level\n", links.size());
+  return fmt::format("{} of {} single links differ from their level:\n", num_different, links.size()) +
+         table.to_string(color);
 }
 
 std::string percent_or_nothing(double fraction) { return fraction < 0 ? "" : format_percent(fraction); }

@@ -10,7 +10,9 @@ namespace gar::cli {
 namespace {
 
 constexpr double kLargestShare = 1.0 / 100;  ///< of the budget, for one repetition of the largest length
-constexpr double kFittedShare = 0.6;         ///< of the budget, before held-out cases get their turn
+constexpr double kMuchMore = 4;              ///< lengths that could be afforded, over the largest
+constexpr double kLengthRatio = 4;           ///< between neighbouring lengths where time is no limit
+constexpr double kFittedShare = 0.5;         ///< of the budget, before held-out cases get their turn
 constexpr double kGoodEnough = 0.02;         ///< relative uncertainty
 constexpr double kTooFew = 0.1;              ///< uncertainty that is assumed below three repetitions
 constexpr std::size_t kMaxRepetitions = 30;
@@ -61,8 +63,15 @@ std::vector<double> choose_sizes(const Probe& probe, double budget_s, double mos
   const double affordable = (kLargestShare * budget_s - probe.latency_s) / beta;
   const double large = std::clamp(affordable, kLeastFloats, std::max(most_floats, kLeastFloats));
   const double latent = 2 * probe.latency_s / beta;
-  const double small = std::clamp(latent, large / 50, large / 10);
-  const std::set<double> out{two_digits(small), two_digits(std::sqrt(small * large)), two_digits(large)};
+  // Where time is no limit, more lengths: caches and protocols make steps that three of them would miss.
+  const bool is_fast = affordable > kMuchMore * large;
+  const double small = std::clamp(latent, is_fast ? kLeastFloats : large / 50, large / 10);
+  const int count =
+      is_fast ? std::max(3, 1 + static_cast<int>(std::ceil(std::log(large / small) / std::log(kLengthRatio)))) : 3;
+  std::set<double> out;
+  for (int i = 0; i < count; ++i) {
+    out.insert(two_digits(small * std::pow(large / small, static_cast<double>(i) / (count - 1))));
+  }
   return {out.begin(), out.end()};
 }
 

@@ -17,7 +17,7 @@ namespace gar {
 namespace {
 
 constexpr double kLeastExplained = 0.7;  // of the spread of log times
-constexpr double kMostScatter = 0.35;    // relative, of the measurements around the model
+constexpr double kMostScatter = 0.6;     // relative, of the measurements around the model
 constexpr double kLeastCorrection = 0.03;
 constexpr int kCorrectionRounds = 4;
 constexpr double kClearlyBetter = 0.8;
@@ -196,6 +196,12 @@ bool is_collective(const Observation& observation, Collective collective) {
   return observation.kind == ObservationKind::kCollective && observation.collective == collective;
 }
 
+/// Caches are the same for whatever goes through memory.
+bool is_correctable(const Observation& observation, bool is_memory) {
+  return is_memory ? observation.kind == ObservationKind::kCollective
+                   : is_collective(observation, Collective::kAllReduce);
+}
+
 /// A median of logarithms and the error of it.
 struct Deviation {
   double middle = 0;
@@ -218,7 +224,7 @@ std::vector<SizeCorrection> corrections_of(const std::vector<const Observation*>
     const Observation& one = *used[i];
     const auto k = static_cast<Eigen::Index>(i);
     const double off = std::log(measured(k) / fitted(k));
-    if (is_collective(one, Collective::kAllReduce)) classes[size_class(one)].first.push_back(off);
+    if (is_correctable(one, is_memory)) classes[size_class(one)].first.push_back(off);
     if (is_collective(one, Collective::kAllGather) && one.algorithm.name == "ring")
       classes[size_class(one)].second.push_back(off);
   }
@@ -248,10 +254,10 @@ double factor_of(const std::vector<SizeCorrection>& corrections, double bytes) {
 }
 
 std::vector<double> factors_of(const std::vector<const Observation*>& used,
-                               const std::vector<SizeCorrection>& corrections) {
+                               const std::vector<SizeCorrection>& corrections, bool is_memory) {
   std::vector<double> out;
   for (const Observation* one : used) {
-    out.push_back(is_collective(*one, Collective::kAllReduce) ? factor_of(corrections, 4 * one->size_floats) : 1.0);
+    out.push_back(is_correctable(*one, is_memory) ? factor_of(corrections, 4 * one->size_floats) : 1.0);
   }
   return out;
 }
@@ -275,7 +281,7 @@ Regression regress_all(const std::vector<const Observation*>& used, const Measur
     const Eigen::VectorXd predicted = out.problem.predict(out.fitted.solution.parameters);
     out.corrections = corrections_of(used, measured, predicted, measurements.is_memory);
     if (out.corrections.empty() && round == 0) break;
-    out.problem = Problem(used, place_of(measurements), factors_of(used, out.corrections));
+    out.problem = Problem(used, place_of(measurements), factors_of(used, out.corrections, measurements.is_memory));
     out.fitted = estimate(out.problem, how);
   }
   return out;
@@ -403,7 +409,7 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
   note_reductions(problem, fitted, profile.notes);
   add_incast_notes(profile, profile.notes);
   const Eigen::VectorXd predicted = problem.predict(fitted.solution.parameters);
-  const std::vector<double> factors = factors_of(found.used, profile.corrections);
+  const std::vector<double> factors = factors_of(found.used, profile.corrections, profile.is_memory);
   for (Eigen::Index i = 0; i < problem.size(); ++i) {
     const double factor = factors[static_cast<std::size_t>(i)];
     profile.residuals.push_back({describe(*found.used[static_cast<std::size_t>(i)]), factor * problem.y()(i),
