@@ -49,7 +49,13 @@ int conclude(const Measurements& measurements, const FitConfig& config, const Co
   FitOptions options;
   options.seed = config.seed;
   FitReport report{fit(measurements, options), measurements, config.is_validated};
-  if (config.is_validated) report.profile.validation = validate(report.profile, measurements.observations);
+  const auto is_held_out = [](const Observation& o) { return !o.is_fitted && !o.is_native && !o.seconds.empty(); };
+  if (config.is_validated &&
+      std::any_of(measurements.observations.begin(), measurements.observations.end(), is_held_out)) {
+    report.profile.validation = validate(report.profile, measurements.observations);
+  } else if (config.is_validated) {
+    note("nothing was held out, so nothing is validated; gar fit --validate measures it");
+  }
   if (!config.output.empty()) {
     save_file(config.output, [&](std::ostream& file) { write_profile(report.profile, file); });
   }

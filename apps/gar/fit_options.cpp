@@ -167,6 +167,28 @@ double parse_duration(std::string_view flag, const std::string& text) {
   return value;
 }
 
+namespace {
+
+/// What is read must not be overwritten, nor one file with the other.
+void check_different_files(const FitConfig& config) {
+  const auto is_same = [](const std::string& a, const std::string& b) {
+    std::error_code ignored;
+    return !a.empty() && !b.empty() && (a == b || std::filesystem::equivalent(a, b, ignored));
+  };
+  std::vector<std::pair<std::string, std::string>> others{{"--save", config.save}};
+  for (const std::string& path : config.from) others.emplace_back("--from", path);
+  for (const auto& [flag, path] : others) {
+    if (is_same(config.output, path))
+      throw UsageError(
+          fmt::format("-o {} and {} {} are the same file; accepted are different ones", config.output, flag, path));
+    if (flag == "--from" && is_same(config.save, path))
+      throw UsageError(
+          fmt::format("--save {} and --from {} are the same file; accepted are different ones", config.save, path));
+  }
+}
+
+}  // namespace
+
 FitConfig parse_fit(const FitArgs& args) {
   check_sources(args);
   FitConfig out;
@@ -191,6 +213,7 @@ FitConfig parse_fit(const FitArgs& args) {
         parse_number<double>("--timeout", args.timeout, 1e-3, 1e9, "a number of seconds above 0, such as 30 or 0.5");
   }
   out.is_validated = args.validate;
+  check_different_files(out);
   if (!out.from.empty()) return out;
   const char* variable = std::getenv("GAR_TOPOLOGY");  // NOLINT(concurrency-mt-unsafe): only read
   if (!args.topology.empty()) {
@@ -224,6 +247,13 @@ Measurements join_measurements(const std::vector<std::string>& paths) {
           "in {}; accepted are measurements of one network",
           paths[i], more.topology.name(), more.topology.num_servers(), out.topology.name(), out.topology.num_servers(),
           paths.front()));
+    }
+    if (more.cores != out.cores || more.is_memory != out.is_memory) {
+      throw InvalidArgument(
+          fmt::format("--from {}: its ranks share {:g} cores{}, those in {} share {:g}{}; accepted are "
+                      "measurements of one machine",
+                      paths[i], more.cores, more.is_memory ? " and a memory" : "", paths.front(), out.cores,
+                      out.is_memory ? " and a memory" : ""));
     }
     join(out, std::move(more));
   }

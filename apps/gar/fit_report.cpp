@@ -210,8 +210,19 @@ std::string score_table(const FitReport& report, bool color) {
 
 std::string cell_algorithm(const Observation& o) { return o.is_native ? "native" : to_string(o.algorithm); }
 
+/// By number of ranks and length.
+std::vector<ValidationCell> sorted_cells(const FitReport& report) {
+  if (!report.is_validated) return {};
+  std::vector<ValidationCell> out = validation_cells(report.profile, report.measurements.observations);
+  std::stable_sort(out.begin(), out.end(), [](const ValidationCell& a, const ValidationCell& b) {
+    return std::pair(a.observation->servers.size(), a.observation->size_floats) <
+           std::pair(b.observation->servers.size(), b.observation->size_floats);
+  });
+  return out;
+}
+
 std::string cell_table(const FitReport& report, bool color) {
-  const std::vector<ValidationCell> cells = validation_cells(report);
+  const std::vector<ValidationCell> cells = sorted_cells(report);
   if (cells.empty()) return "";
   Table table({{"ranks", true},
                {"floats", true},
@@ -226,9 +237,9 @@ std::string cell_table(const FitReport& report, bool color) {
   };
   const auto seconds = [](double s) { return s < 0 ? "" : format_seconds(s, 3); };
   for (const ValidationCell& c : cells) {
-    const Observation& o = c.observation;
+    const Observation& o = *c.observation;
     table.add_row({std::to_string(o.servers.size()), format_count(static_cast<std::int64_t>(o.size_floats)),
-                   cell_algorithm(o), seconds(c.measured_s), seconds(c.predicted_s), error(c.predicted_s, c.measured_s),
+                   cell_algorithm(o), seconds(c.measured_s), seconds(c.genmodel_s), error(c.genmodel_s, c.measured_s),
                    seconds(c.abc_s), error(c.abc_s, c.measured_s)});
   }
   return table.to_string(color);
@@ -285,25 +296,6 @@ std::vector<IncastPoint> incast_curve(const Measurements& measurements) {
   return out;
 }
 
-std::vector<ValidationCell> validation_cells(const FitReport& report) {
-  std::vector<ValidationCell> out;
-  if (!report.is_validated) return out;
-  for (const Observation& o : report.measurements.observations) {
-    if (o.is_fitted || o.seconds.empty()) continue;
-    ValidationCell cell{o, median_seconds(o), -1, -1};
-    if (!o.is_native) {
-      cell.predicted_s = corrected(report.profile, predict_seconds(o, report.profile), 4 * o.size_floats);
-      cell.abc_s = predict_seconds(o, report.profile, ModelKind::kAbc);
-    }
-    out.push_back(std::move(cell));
-  }
-  std::stable_sort(out.begin(), out.end(), [](const ValidationCell& a, const ValidationCell& b) {
-    return std::pair(a.observation.servers.size(), a.observation.size_floats) <
-           std::pair(b.observation.servers.size(), b.observation.size_floats);
-  });
-  return out;
-}
-
 std::string fit_text(const FitReport& report, bool color) {
   std::string notes;
   for (const std::string& text : report.profile.notes) notes += fmt::format("- {}\n", text);
@@ -336,12 +328,12 @@ Json fit_document(const FitReport& report) {
   }
   out["incast_curve"] = std::move(curve);
   Json cells = Json::array();
-  for (const ValidationCell& c : validation_cells(report)) {
-    cells.push_back({{"ranks", c.observation.servers.size()},
-                     {"size_floats", c.observation.size_floats},
-                     {"algorithm", cell_algorithm(c.observation)},
+  for (const ValidationCell& c : sorted_cells(report)) {
+    cells.push_back({{"ranks", c.observation->servers.size()},
+                     {"size_floats", c.observation->size_floats},
+                     {"algorithm", cell_algorithm(*c.observation)},
                      {"seconds", c.measured_s},
-                     {"predicted_seconds", or_null(c.predicted_s)},
+                     {"predicted_seconds", or_null(c.genmodel_s)},
                      {"abc_seconds", or_null(c.abc_s)}});
   }
   out["validation_cells"] = std::move(cells);

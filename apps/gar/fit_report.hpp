@@ -35,15 +35,6 @@ struct IncastPoint {
 /// Of the largest length that a set was measured with.
 std::vector<IncastPoint> incast_curve(const Measurements& measurements);
 
-/// A held-out measurement beside what was predicted.
-struct ValidationCell {
-  Observation observation;
-  double measured_s = 0;
-  double predicted_s = -1;  ///< -1: native, which nothing predicts
-  double abc_s = -1;
-};
-std::vector<ValidationCell> validation_cells(const FitReport& report);
-
 std::string fit_text(const FitReport& report, bool color);
 Json fit_document(const FitReport& report);
 

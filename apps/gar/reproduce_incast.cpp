@@ -160,6 +160,14 @@ std::string estimate_words(const Estimate& e) {
   return fmt::format("{:.3g} ({:.2g} to {:.2g})", e.value, e.low, e.high);
 }
 
+/// Meshes show what senders cost that nobody admits.
+LevelProfile free_level(LevelProfile level) {
+  level.incast = level.free_incast;
+  level.epsilon = level.free_epsilon;
+  level.incast_threshold = level.free_incast_threshold;
+  return level;
+}
+
 Json fit_json(const LevelProfile& level) {
   const auto estimate = [](const Estimate& e) {
     return Json{{"value", e.value}, {"low", e.low}, {"high", e.high}, {"identified", e.is_identified}};
@@ -213,7 +221,7 @@ void show_measured_incast(const MeshFile& file, const Shape& paper, const Contex
   std::string fitted;
   try {
     profile = fit(measurements);
-    fitted = fit_words(profile->levels.front(), mesh.beta);
+    fitted = fit_words(free_level(profile->levels.front()), mesh.beta);
   } catch (const InvalidArgument& error) {
     fitted = error.what();  // the curve can be looked at all the same
   }
@@ -249,7 +257,7 @@ void show_measured_incast(const MeshFile& file, const Shape& paper, const Contex
                           {"points", rows},
                           {"counter", mesh.counter},
                           {"shape", shape_json(ours)},
-                          {"fit", profile ? fit_json(profile->levels.front()) : Json(nullptr)},
+                          {"fit", profile ? fit_json(free_level(profile->levels.front())) : Json(nullptr)},
                           {"words", words}};
   if (context.json) return;
   print(fmt::format("\nmeasured ({}): a mesh of x servers, and a shift, in which everyone has one sender at a time\n\n",

@@ -67,8 +67,18 @@ Profile fit(const Measurements& measurements, const FitOptions& options = {});
 /// gar/model.hpp.
 double predict_seconds(const Observation& observation, const Profile& profile, ModelKind kind = ModelKind::kGenModel);
 
+/// An AllReduce that was not fitted, and what was said about it.
+struct ValidationCell {
+  const Observation* observation = nullptr;
+  double measured_s = 0;
+  double genmodel_s = -1;  ///< with size corrections; -1: native
+  double abc_s = -1;       ///< (alpha,beta,gamma) with parameters of its own, fitted to the same measurements
+};
+/// In the order of the observations, which must outlive them.
+std::vector<ValidationCell> validation_cells(const Profile& profile, const std::vector<Observation>& observations);
+
 /// Errors and regret on the observations that were not fitted (AllReduce only): GenModel, (alpha,beta,gamma) and, where
-/// native ones are among them, the library's default.
+/// native ones are among them, the library's default. The best is the fastest that was measured, native or not.
 std::vector<ValidationScore> validate(const Profile& profile, const std::vector<Observation>& observations);
 
 /// Whether measured AllReduces are normal for a network, and if not, which parameter explains it.

@@ -116,6 +116,7 @@ std::string words_of(const Suspect& suspect) {
   const std::string change = suspect.factor > 1 ? fmt::format("{:.2g} times what it was", suspect.factor)
                                                 : fmt::format("{:.0f}% of what it was", 100 * suspect.factor);
   std::string what = fmt::format("{} is {} when the profile was made", suspect.name, change);
+  if (suspect.factor < 1) return what;
   if (suspect.name.starts_with("alpha")) what += ": latency (busy processors, a longer way, an interrupt setting)";
   if (suspect.name.starts_with("beta"))
     what += fmt::format(": bandwidth is down to {:.0f}% (a link at a lower speed, other traffic, a missing cable)",
@@ -161,6 +162,8 @@ Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& obser
   }
   const double before = loss_of(rows, parameters);
   std::vector<Suspect> suspects = suspects_of(profile, parameters);
+  if (suspects.empty())
+    throw InvalidArgument("the profile has no parameter above 0, so that nothing can be expected of it");
   for (Suspect& suspect : suspects) best_factor(rows, parameters, suspect);
   std::sort(suspects.begin(), suspects.end(), [](const Suspect& a, const Suspect& b) { return a.loss < b.loss; });
   // Of those that explain the same, the one that had to change least.

@@ -21,6 +21,8 @@ constexpr double kIncastF = 16;       // some rise against none
 constexpr double kHingeF = 8;         // a hinge against a straight line
 constexpr double kDriftSlope = 0.03;  // of beta, per sender: what a straight line may rise without being incast
 constexpr double kNullSpace = 1e-6;   // singular values below it, relative to the largest
+constexpr double kPartOfDirection = 0.05;
+constexpr double kClearlyNegative = 2;  // standard errors
 
 std::string param_name(const ParamIndex& index, int p, const std::vector<std::string>& levels) {
   if (p == index.gamma()) return "gamma";
@@ -38,38 +40,65 @@ double f_statistic(double simple, const Solution& rich, const Problem& problem) 
 }
 
 /// Directions in which the parameters can change without changing any time.
-void find_unidentified(const Problem& problem, const EstimateOptions& options, const Mask& is_free, Fitted& out) {
-  Eigen::MatrixXd rows = problem.rows(out.solution.parameters);
+struct NullSpace {
+  Mask is_used;                             ///< free, and some time depends on it
+  std::vector<Eigen::VectorXd> directions;  ///< over all parameters, in their units
+};
+
+NullSpace null_space(const Problem& problem, const Parameters& parameters, const Mask& is_free) {
+  Eigen::MatrixXd rows = problem.rows(parameters);
   for (Eigen::Index i = 0; i < rows.rows(); ++i) rows.row(i) /= problem.noise()(i);
-  out.is_identified = is_free;
+  const Eigen::VectorXd norms = rows.colwise().norm().transpose();
+  NullSpace out;
+  out.is_used = is_free && norms.array() > 0;
   std::vector<Eigen::Index> used;
   for (Eigen::Index p = 0; p < rows.cols(); ++p) {
-    const double norm = rows.col(p).norm();
-    const bool is_used = is_free(p) && norm > 0;
-    if (is_used) {
-      rows.col(p) /= norm;
-      used.push_back(p);
-    } else if (is_free(p)) {
-      out.is_identified(p) = false;
-    }
+    if (out.is_used(p)) used.push_back(p);
   }
-  if (used.empty()) return;
-  const Eigen::MatrixXd design = rows(Eigen::all, used);
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(design, Eigen::ComputeThinV);
-  for (Eigen::Index k = 0; k < svd.singularValues().size(); ++k) {
-    if (svd.singularValues()(k) > kNullSpace * svd.singularValues()(0)) continue;
-    std::string names;
+  if (used.empty()) return out;
+  const Eigen::MatrixXd design = rows(Eigen::all, used) * norms(used).cwiseInverse().asDiagonal();
+  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(design, Eigen::ComputeFullV);
+  for (Eigen::Index k = 0; k < svd.matrixV().cols(); ++k) {
+    const bool is_null =
+        k >= svd.singularValues().size() || svd.singularValues()(k) <= kNullSpace * svd.singularValues()(0);
+    if (!is_null) continue;
+    Eigen::VectorXd direction = Eigen::VectorXd::Zero(rows.cols());
     for (std::size_t j = 0; j < used.size(); ++j) {
-      if (std::abs(svd.matrixV()(static_cast<Eigen::Index>(j), k)) < 0.05) continue;
-      out.is_identified(used[j]) = false;
-      names +=
-          (names.empty() ? "" : " and ") + param_name(problem.index(), static_cast<int>(used[j]), options.level_names);
+      const double part = svd.matrixV()(static_cast<Eigen::Index>(j), k);
+      if (std::abs(part) >= kPartOfDirection) direction(used[j]) = part / norms(used[j]);
+    }
+    out.directions.push_back(direction);
+  }
+  return out;
+}
+
+bool is_told(const NullSpace& space, int p) {
+  return space.is_used(p) && std::all_of(space.directions.begin(), space.directions.end(),
+                                         [&](const Eigen::VectorXd& d) { return d(p) == 0; });
+}
+
+void find_unidentified(const Problem& problem, const EstimateOptions& options, const Mask& is_free, Fitted& out) {
+  const ParamIndex& index = problem.index();
+  const NullSpace space = null_space(problem, out.solution.parameters, is_free);
+  out.is_identified = is_free;
+  for (int p = 0; p < index.size(); ++p) out.is_identified(p) = is_free(p) && is_told(space, p);
+  const int beta = ParamIndex::beta(0);
+  const int gamma = index.gamma();
+  out.is_sum_identified = space.is_used(beta);
+  for (const Eigen::VectorXd& direction : space.directions) {
+    const double change = 2 * direction(beta) + direction(gamma);
+    const double size = 2 * std::abs(direction(beta)) + std::abs(direction(gamma));
+    if (std::abs(change) > 1e-3 * size) out.is_sum_identified = false;
+    std::string names;
+    for (int p = 0; p < index.size(); ++p) {
+      if (direction(p) != 0) names += (names.empty() ? "" : " and ") + param_name(index, p, options.level_names);
     }
     out.notes.push_back(fmt::format("{} cannot be told apart by these measurements", names));
   }
 }
 
-/// A parameter that would be negative if it were allowed to be says that the model misses something.
+/// A parameter that would be negative if it were allowed to be, by more than chance, says that the model misses
+/// something.
 void note_negative(const Problem& problem, const EstimateOptions& options, const Mask& is_free, Fitted& out) {
   const ParamIndex& index = problem.index();
   for (const int p : {index.gamma(), index.delta()}) {
@@ -88,13 +117,18 @@ void note_negative(const Problem& problem, const EstimateOptions& options, const
     }
     const Eigen::VectorXd scale = rows.colwise().norm().transpose().cwiseMax(1e-300);
     const Eigen::MatrixXd scaled = rows * scale.cwiseInverse().asDiagonal();
-    const Eigen::VectorXd x = scaled.jacobiSvd(Eigen::ComputeThinU | Eigen::ComputeThinV).solve(y).cwiseQuotient(scale);
+    const Eigen::JacobiSVD<Eigen::MatrixXd> svd(scaled, Eigen::ComputeThinU | Eigen::ComputeThinV);
+    const Eigen::VectorXd solved = svd.solve(y);
     const auto at = static_cast<Eigen::Index>(std::find(used.begin(), used.end(), p) - used.begin());
-    if (x(at) >= 0) continue;
+    const double freedom = std::max<double>(1, static_cast<double>(rows.rows() - rows.cols()));
+    const double variance = std::max((scaled * solved - y).squaredNorm() / freedom, 1e-300);
+    const Eigen::VectorXd inverse = svd.singularValues().cwiseMax(1e-12).cwiseInverse();
+    const double error = std::sqrt(variance) * svd.matrixV().row(at).transpose().cwiseProduct(inverse).norm();
+    if (solved(at) > -kClearlyNegative * error) continue;
     out.notes.push_back(
         fmt::format("{} would be {:.3g} s per float, which is impossible, and is held at 0; the model "
                     "misses something that these measurements show",
-                    param_name(index, p, options.level_names), x(at)));
+                    param_name(index, p, options.level_names), solved(at) / scale(at)));
   }
 }
 
@@ -125,8 +159,10 @@ class LevelDecision {
     find_unidentified(problem_, options_, is_free, out);
     separate_beta_and_gamma(scans, thresholds, is_free, out);
     note_negative(problem_, options_, is_free, out);
+    out.has_threshold = scans;
     out.resampled = problem_.bootstrap(out.solution, scans, is_free, options_.num_bootstrap, options_.seed);
     bound_absent_epsilon(scans, is_free, out);
+    spread_thresholds(scans, is_free, out);
     return out;
   }
 
@@ -144,6 +180,12 @@ class LevelDecision {
     std::vector<double> straight = hinge.parameters.thresholds;
     straight[level] = 1;
     const Solution line = problem_.solve(straight, is_free);
+    if (!is_told(null_space(problem_, line.parameters, is_free), epsilon)) {
+      out.incast[level] = Incast::kUnknown;
+      is_free(epsilon) = false;
+      scans[level] = false;
+      return;
+    }
     Mask without = is_free;
     without(epsilon) = false;
     const Solution none = problem_.solve(hinge.parameters.thresholds, without);
@@ -192,6 +234,20 @@ class LevelDecision {
       for (std::size_t b = 0; b < resampled.size(); ++b)
         out.resampled[b].values[epsilon] = resampled[b].values[epsilon];
       is_free(static_cast<Eigen::Index>(epsilon)) = false;
+    }
+  }
+
+  // A straight line was taken because it is simpler; thresholds that would do as well are in the interval.
+  void spread_thresholds(std::vector<bool> scans, const Mask& is_free, Fitted& out) {
+    for (std::size_t level = 0; level < out.incast.size(); ++level) {
+      const bool is_line = out.incast[level] == Incast::kPresent && !scans[level];
+      if (!is_line) continue;
+      scans[level] = true;
+      const std::vector<Parameters> resampled =
+          problem_.bootstrap(out.solution, scans, is_free, options_.num_bootstrap, options_.seed + 2);
+      for (std::size_t b = 0; b < resampled.size(); ++b)
+        out.resampled[b].thresholds[level] = resampled[b].thresholds[level];
+      scans[level] = false;
     }
   }
 

@@ -14,7 +14,9 @@ struct Fitted {
   std::vector<Parameters> resampled;  ///< bootstrap
   std::vector<Incast> incast;         ///< per level
   std::vector<double> most_senders;   ///< per level
+  std::vector<bool> has_threshold;    ///< per level: a hinge, and not a straight line
   Mask is_identified;
+  bool is_sum_identified = true;  ///< 2 beta + gamma of level 0
   std::vector<std::string> notes;
 };
 

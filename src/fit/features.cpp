@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "gar/errors.hpp"
@@ -26,10 +27,16 @@ struct Probe {
   int alpha_level = -1;
   int link_level = -1;
   bool has_calculation = false;
+  bool has_links = false;
 };
 
-/// The topology with unit parameters in one place.
+/// The topology with unit parameters in one place; links that are slower than others of their level keep that.
 Topology probe_topology(const Topology& shape, const Probe& probe) {
+  double fastest = std::numeric_limits<double>::infinity();
+  for (NodeId id = 0; id < shape.num_nodes(); ++id) {
+    if (id != shape.root() && shape.height(id) == probe.link_level)
+      fastest = std::min(fastest, shape.node(id).uplink.beta);
+  }
   std::vector<Node> nodes;
   for (NodeId id = 0; id < shape.num_nodes(); ++id) {
     Node node = shape.node(id);
@@ -37,8 +44,9 @@ Topology probe_topology(const Topology& shape, const Probe& probe) {
     node.alpha = probe.alpha_level == 0 && height == 0                      ? 0.5
                  : probe.alpha_level > 0 && height == probe.alpha_level + 1 ? 1.0
                                                                             : 0.0;
+    const double slower = probe.has_links && fastest > 0 ? node.uplink.beta / fastest : 1.0;
     node.uplink = {};
-    if (probe.link_level == height) node.uplink = {1, kTie, 0};
+    if (probe.link_level == height) node.uplink = {slower, kTie, 0};
     node.server = probe.has_calculation ? ServerParams{1, 1} : ServerParams{};
     nodes.push_back(std::move(node));
   }
@@ -59,7 +67,8 @@ Plan plan_of(const Observation& observation) {
   return plan;
 }
 
-void add_plan(const Observation& observation, const Topology& topology, Features& out) {
+void add_plan(const Observation& observation, const Place& place, Features& out) {
+  const Topology& topology = place.topology;
   const Plan plan = plan_of(observation);
   const double size = observation.size_floats;
   const int num_levels = topology.height(topology.root());
@@ -70,6 +79,7 @@ void add_plan(const Observation& observation, const Topology& topology, Features
     out.alphas[static_cast<std::size_t>(level)] = PricedPlan(plan, latencies).cost(0).alpha;
     probe = {};
     probe.link_level = level;
+    probe.has_links = place.has_links;
     const PricedPlan links(plan, place_ranks(probe_topology(topology, probe), observation.servers));
     const std::vector<StageCost> stages = links.critical_stages(1);
     out.stages.resize(std::max(out.stages.size(), stages.size()));
@@ -153,7 +163,9 @@ void check(const Observation& observation, const Topology& topology) {
   }
   if (observation.kind != ObservationKind::kReduction && observation.servers.size() < 2)
     fail("one server alone; accepted is at least two");
-  if (!(observation.size_floats > 0) || !std::isfinite(observation.size_floats)) fail("the size must be above 0");
+  constexpr double kMostFloats = 1e18;
+  if (!(observation.size_floats > 0 && observation.size_floats <= kMostFloats))
+    fail(fmt::format("accepted are sizes above 0, up to {:g} floats", kMostFloats));
   if (observation.kind == ObservationKind::kReduction && observation.fan_in < 2) fail("fan_in must be at least 2");
 }
 
@@ -168,7 +180,7 @@ Features features_of(const Observation& observation, const Place& place) {
   if (place.is_memory) out.link_share = out.share;
   switch (observation.kind) {
     case ObservationKind::kCollective:
-      add_plan(observation, topology, out);
+      add_plan(observation, place, out);
       break;
     case ObservationKind::kGather:
       add_gather(observation, topology, out);

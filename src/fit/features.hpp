@@ -45,8 +45,9 @@ struct Place {
   const Topology& topology;
   double cores = 0;        ///< as in Profile
   bool is_memory = false;  ///< as in Profile
+  bool has_links = false;  ///< links of the topology that are slower than others of their level count as such
 };
-inline Place place_of(const Profile& profile) { return {profile.topology, profile.cores, profile.is_memory}; }
+inline Place place_of(const Profile& profile) { return {profile.topology, profile.cores, profile.is_memory, true}; }
 inline Place place_of(const Measurements& measured) { return {measured.topology, measured.cores, measured.is_memory}; }
 
 /// Throws InvalidArgument when the servers are none of the topology's or the algorithm does not fit them.

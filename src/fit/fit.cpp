@@ -10,6 +10,7 @@
 
 #include "fit/estimate.hpp"
 #include "fit/regression.hpp"
+#include "fit/selection.hpp"
 #include "gar/errors.hpp"
 
 namespace gar {
@@ -18,51 +19,9 @@ namespace {
 
 constexpr double kLeastExplained = 0.7;  // of the spread of log times
 constexpr double kMostScatter = 0.6;     // relative, of the measurements around the model
-constexpr double kLeastCorrection = 0.03;
+constexpr double kLeastCorrection = 0.02;
 constexpr int kCorrectionRounds = 4;
 constexpr double kClearlyBetter = 0.8;
-
-bool has_one_sender(const Features& features) {
-  for (const auto& stage : features.stages) {
-    for (const LinkLoad& load : stage) {
-      if (load.senders > 1) return false;
-    }
-  }
-  return true;
-}
-
-/// What is fitted, by whether receivers admitted senders. Without a second sender there is nobody to admit.
-struct Selection {
-  std::int64_t max_senders = 0;
-  std::vector<const Observation*> admitted;  ///< as in the profile's own parameters
-  std::vector<const Observation*> everybody;
-};
-
-Selection select(const Measurements& measurements) {
-  Selection out;
-  std::size_t most_servers = 0;
-  for (const Observation& one : measurements.observations) {
-    if (one.is_fitted && !one.is_native) out.max_senders = std::max(out.max_senders, one.max_senders);
-    if (one.kind == ObservationKind::kReduction) most_servers = std::max(most_servers, one.servers.size());
-  }
-  for (const Observation& one : measurements.observations) {
-    if (!one.is_fitted || one.is_native) continue;
-    if (one.seconds.empty())
-      throw InvalidArgument(fmt::format("{}: no times; accepted is at least one", describe(one)));
-    for (const double s : one.seconds) {
-      if (!(s > 0) || !std::isfinite(s))
-        throw InvalidArgument(fmt::format("{}: a time of {} s; accepted are times above 0", describe(one), s));
-    }
-    const bool is_reduction = one.kind == ObservationKind::kReduction;
-    // Ranks that compute at the same time are what an AllReduce meets; where it is known how they share cores, one rank
-    // alone says the same.
-    if (is_reduction && measurements.cores <= 0 && one.servers.size() < most_servers) continue;
-    const bool is_neutral = is_reduction || has_one_sender(features_of(one, place_of(measurements)));
-    if (one.max_senders == out.max_senders || is_neutral) out.admitted.push_back(&one);
-    if (one.max_senders == 0 || is_neutral) out.everybody.push_back(&one);
-  }
-  return out;
-}
 
 std::vector<std::string> level_names(const Topology& topology) {
   std::vector<std::string> out;
@@ -139,7 +98,7 @@ Estimate parameter(const Fitted& fitted, int p) {
 
 Estimate threshold(const Fitted& fitted, std::size_t level) {
   Estimate out = interval_of(fitted, [level](const Parameters& x) { return x.thresholds[level]; });
-  out.is_identified = fitted.incast[level] == Incast::kPresent;
+  out.is_identified = fitted.has_threshold[level];
   return out;
 }
 
@@ -154,6 +113,7 @@ void add_levels(const Fitted& fitted, const Fitted& everybody, const Measurement
     one.beta = parameter(fitted, ParamIndex::beta(l));
     one.epsilon = parameter(fitted, ParamIndex::epsilon(l));
     one.incast = fitted.incast[level];
+    if (l > 0 && !one.beta.is_identified) one.beta.low = 0;
     // Not in the model means measured to be 0, or not measured at all.
     one.epsilon.is_identified = one.incast != Incast::kUnknown;
     one.incast_threshold = threshold(fitted, level);
@@ -172,9 +132,19 @@ void add_incast_notes(const Profile& profile, std::vector<std::string>& notes) {
     const std::string where = profile.levels.size() == 1 ? "" : fmt::format("links of {}: ", level.name);
     if (level.most_senders == 0) {
       notes.push_back(fmt::format("{}links were not measured; alpha, beta and epsilon are unknown", where));
-    } else if (level.free_incast == Incast::kUnknown) {
+      continue;
+    }
+    if (&level != &profile.levels.front() && !level.beta.is_identified) {
       notes.push_back(
-          fmt::format("{}incast was not measured: at most {} senders met at a link", where, level.most_senders));
+          fmt::format("{}never the bottleneck; beta is at most {:.3g} s per float", where, level.beta.value));
+    }
+    if (level.free_incast == Incast::kUnknown) {
+      notes.push_back(
+          level.most_senders < 3
+              ? fmt::format("{}incast was not measured: at most {} senders met at a link", where, level.most_senders)
+              : fmt::format("{}these measurements cannot tell whether there is incast: only one number of senders was "
+                            "measured, or these links never were the bottleneck",
+                            where));
     } else if (level.free_incast == Incast::kNone) {
       notes.push_back(fmt::format("{}no incast with up to {} senders; a threshold above that cannot be seen from here",
                                   where, level.most_senders));
@@ -194,12 +164,6 @@ int size_class(const Observation& observation) {
 
 bool is_collective(const Observation& observation, Collective collective) {
   return observation.kind == ObservationKind::kCollective && observation.collective == collective;
-}
-
-/// Caches are the same for whatever goes through memory.
-bool is_correctable(const Observation& observation, bool is_memory) {
-  return is_memory ? observation.kind == ObservationKind::kCollective
-                   : is_collective(observation, Collective::kAllReduce);
 }
 
 /// A median of logarithms and the error of it.
@@ -224,24 +188,22 @@ std::vector<SizeCorrection> corrections_of(const std::vector<const Observation*>
     const Observation& one = *used[i];
     const auto k = static_cast<Eigen::Index>(i);
     const double off = std::log(measured(k) / fitted(k));
-    if (is_correctable(one, is_memory)) classes[size_class(one)].first.push_back(off);
+    if (one.kind != ObservationKind::kCollective) continue;
+    if (is_memory || is_collective(one, Collective::kAllReduce)) classes[size_class(one)].first.push_back(off);
     if (is_collective(one, Collective::kAllGather) && one.algorithm.name == "ring")
       classes[size_class(one)].second.push_back(off);
   }
   std::vector<SizeCorrection> out;
   for (const auto& [number, logs] : classes) {
+    // In memory all of them tell; on a network the shifts do, if AllReduces do not contradict.
     const Deviation all = deviation_of(logs.first);
-    const Deviation control = deviation_of(logs.second);
-    if (all.count < 3 || std::abs(all.middle) < std::max(kLeastCorrection, all.error)) continue;
-    double middle = all.middle;
-    if (!is_memory) {
-      if (control.count < 2 || control.middle * all.middle <= 0) continue;
-      if (std::abs(control.middle) < std::abs(middle)) middle = control.middle;
-      if (std::abs(middle) < kLeastCorrection) continue;
-    }
+    const Deviation control = is_memory ? all : deviation_of(logs.second);
+    if (control.count < 3 || std::abs(control.middle) < std::max(kLeastCorrection, control.error)) continue;
+    if (all.count < 3 || control.middle * all.middle <= 0) continue;
     out.push_back({std::pow(kClassBase, number),
                    std::pow(kClassBase, number + 1),
-                   {std::exp(middle), std::exp(middle - all.error), std::exp(middle + all.error)}});
+                   {std::exp(control.middle), std::exp(control.middle - control.error),
+                    std::exp(control.middle + control.error)}});
   }
   return out;
 }
@@ -254,10 +216,10 @@ double factor_of(const std::vector<SizeCorrection>& corrections, double bytes) {
 }
 
 std::vector<double> factors_of(const std::vector<const Observation*>& used,
-                               const std::vector<SizeCorrection>& corrections, bool is_memory) {
+                               const std::vector<SizeCorrection>& corrections) {
   std::vector<double> out;
   for (const Observation* one : used) {
-    out.push_back(is_correctable(*one, is_memory) ? factor_of(corrections, 4 * one->size_floats) : 1.0);
+    out.push_back(one->kind == ObservationKind::kCollective ? factor_of(corrections, 4 * one->size_floats) : 1.0);
   }
   return out;
 }
@@ -281,7 +243,7 @@ Regression regress_all(const std::vector<const Observation*>& used, const Measur
     const Eigen::VectorXd predicted = out.problem.predict(out.fitted.solution.parameters);
     out.corrections = corrections_of(used, measured, predicted, measurements.is_memory);
     if (out.corrections.empty() && round == 0) break;
-    out.problem = Problem(used, place_of(measurements), factors_of(used, out.corrections, measurements.is_memory));
+    out.problem = Problem(used, place_of(measurements), factors_of(used, out.corrections));
     out.fitted = estimate(out.problem, how);
   }
   return out;
@@ -326,13 +288,33 @@ Regression regress(const Selection& selection, const Measurements& measurements,
   return regress_all(selection.admitted, measurements, how, options.fit_corrections);
 }
 
+/// The same thing measured twice is one observation with more repetitions.
+std::vector<Observation> merged(const std::vector<Observation>& observations) {
+  const auto is_same = [](const Observation& a, const Observation& b) {
+    return a.kind == b.kind && a.collective == b.collective && to_string(a.algorithm) == to_string(b.algorithm) &&
+           a.plan == b.plan && a.servers == b.servers && a.size_floats == b.size_floats && a.fan_in == b.fan_in &&
+           a.max_senders == b.max_senders && a.is_fitted == b.is_fitted && a.is_native == b.is_native;
+  };
+  std::vector<Observation> out;
+  for (const Observation& one : observations) {
+    const auto known = std::find_if(out.begin(), out.end(), [&](const Observation& o) { return is_same(o, one); });
+    if (known == out.end()) {
+      out.push_back(one);
+    } else {
+      known->seconds.insert(known->seconds.end(), one.seconds.begin(), one.seconds.end());
+    }
+  }
+  return out;
+}
+
 /// A link that is clearly slower than its level's gets its own parameters in the topology.
 Topology with_single_links(const Topology& topology, const Profile& profile) {
   constexpr double kClearly = 1.1;
   std::map<std::string, double> slow;
   for (const LinkProfile& link : profile.links) {
     const auto level = static_cast<std::size_t>(link.level);
-    if (level < profile.levels.size() && link.beta.low > kClearly * profile.levels[level].beta.high)
+    if (level < profile.levels.size() && profile.levels[level].beta.is_identified &&
+        profile.levels[level].beta.value > 0 && link.beta.low > kClearly * profile.levels[level].beta.high)
       slow[link.name] = link.beta.value / profile.levels[level].beta.value;
   }
   if (slow.empty()) return topology;
@@ -375,7 +357,8 @@ double median_seconds(const Observation& observation) {
 }
 
 Profile fit(const Measurements& measurements, const FitOptions& options) {
-  const Selection selection = select(measurements);
+  const std::vector<Observation> observations = merged(measurements.observations);
+  const Selection selection = select(observations, place_of(measurements));
   check_enough(selection.admitted, measurements.topology);
   EstimateOptions how;
   how.num_bootstrap = options.num_bootstrap;
@@ -404,12 +387,13 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
     return 2 * x.values[static_cast<std::size_t>(ParamIndex::beta(0))] +
            x.values[static_cast<std::size_t>(index.gamma())];
   });
+  profile.two_beta_plus_gamma.is_identified = fitted.is_sum_identified;
   profile.notes = fitted.notes;
   if (!found.note.empty()) profile.notes.push_back(found.note);
   note_reductions(problem, fitted, profile.notes);
   add_incast_notes(profile, profile.notes);
   const Eigen::VectorXd predicted = problem.predict(fitted.solution.parameters);
-  const std::vector<double> factors = factors_of(found.used, profile.corrections, profile.is_memory);
+  const std::vector<double> factors = factors_of(found.used, profile.corrections);
   for (Eigen::Index i = 0; i < problem.size(); ++i) {
     const double factor = factors[static_cast<std::size_t>(i)];
     profile.residuals.push_back({describe(*found.used[static_cast<std::size_t>(i)]), factor * problem.y()(i),

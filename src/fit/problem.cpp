@@ -81,26 +81,32 @@ double Problem::most_senders(int level) const {
   return most;
 }
 
-Eigen::VectorXd Problem::residuals(const Eigen::MatrixXd& rows, const Eigen::VectorXd& y,
-                                   const Eigen::VectorXd& x) const {
-  return ((y - rows * x).array() / noise_.array()).matrix();
+// Relative to the larger of the two: a time that is far too small must not seem to be known exactly.
+Eigen::VectorXd Problem::deviations(const Eigen::VectorXd& y, const Eigen::VectorXd& fitted) const {
+  return (noise_.array() * y.array().max(fitted.array()) / y_.array()).matrix();
+}
+
+Eigen::VectorXd Problem::residuals(const Eigen::VectorXd& y, const Eigen::VectorXd& fitted) const {
+  return ((y - fitted).array() / deviations(y, fitted).array()).matrix();
 }
 
 Problem::Linear Problem::solve_rows(const Eigen::MatrixXd& rows, const Eigen::VectorXd& y, const Mask& is_free) const {
-  constexpr int kReweightings = 8;
-  const Eigen::VectorXd precision = noise_.array().square().inverse().matrix();
+  constexpr int kReweightings = 12;
   Linear out;
   out.weights = Eigen::VectorXd::Ones(size());
+  out.loss = std::numeric_limits<double>::infinity();
+  Eigen::VectorXd weights = out.weights;
+  Eigen::VectorXd fitted = y;
   for (int i = 0; i < kReweightings; ++i) {
-    out.x = non_negative_least_squares(rows, y, precision.cwiseProduct(out.weights), is_free);
-    const Eigen::VectorXd r = residuals(rows, y, out.x);
+    const Eigen::VectorXd precision = deviations(y, fitted).array().square().inverse().matrix();
+    const Eigen::VectorXd x = non_negative_least_squares(rows, y, precision.cwiseProduct(weights), is_free);
+    fitted = rows * x;
+    const Eigen::VectorXd r = residuals(y, fitted);
     const double loss = huber_loss(r);
-    out.weights = huber_weights(r);
-    if (i > 0 && std::abs(loss - out.loss) <= 1e-4 * loss) {
-      out.loss = loss;
-      break;
-    }
-    out.loss = loss;
+    weights = huber_weights(r);
+    const bool is_settled = std::abs(loss - out.loss) <= 1e-4 * loss;
+    if (loss < out.loss) out = {x, weights, loss};
+    if (is_settled) break;
   }
   return out;
 }
@@ -112,8 +118,7 @@ Solution Problem::solve(const std::vector<double>& thresholds, const Mask& is_fr
   // To begin with, all links are equally fast.
   for (int level = 0; level < index_.num_levels(); ++level)
     now.values[static_cast<std::size_t>(ParamIndex::beta(level))] = 1;
-  Solution best;
-  best.loss = std::numeric_limits<double>::infinity();
+  Solution best{now, Eigen::VectorXd::Ones(size()), std::numeric_limits<double>::infinity()};
   const int rounds = index_.num_levels() == 1 ? 1 : kMaxRounds;
   for (int round = 0; round < rounds; ++round) {
     const Linear linear = solve_rows(rows(now), y_, is_free);
@@ -123,7 +128,7 @@ Solution Problem::solve(const std::vector<double>& thresholds, const Mask& is_fr
       double& value = next.values[static_cast<std::size_t>(i)];
       value = round == 0 ? linear.x(i) : (value + linear.x(i)) / 2;
     }
-    const Eigen::VectorXd r = ((y_ - predict(next)).array() / noise_.array()).matrix();
+    const Eigen::VectorXd r = residuals(y_, predict(next));
     const double loss = huber_loss(r);
     if (loss < best.loss * (1 - 1e-6)) {
       best = {next, huber_weights(r), loss};
@@ -158,7 +163,7 @@ void Problem::bound_idle_levels(Parameters& parameters) const {
         if (floats > 0) least = std::min(least, binding / floats);
       }
     }
-    if (std::isfinite(least)) parameters.values[static_cast<std::size_t>(ParamIndex::beta(level))] = least;
+    if (std::isfinite(least)) parameters.values[static_cast<std::size_t>(ParamIndex::beta(level))] = (1 - 1e-9) * least;
     parameters.values[static_cast<std::size_t>(ParamIndex::epsilon(level))] = 0;
   }
 }
@@ -185,7 +190,9 @@ Solution Problem::solve_thresholds(std::vector<double> thresholds, const std::ve
 // all of a group until its median residual is what it should be. So nothing rules because it repeats itself well, and
 // reductions, which caches make faster or slower, do not blur what transfers say.
 void Problem::add_noise(const Solution& solution) {
-  const Eigen::VectorXd errors = (y_ - predict(solution.parameters)).cwiseAbs();
+  // In units of the measured times, whichever of both is larger.
+  const Eigen::VectorXd fitted = predict(solution.parameters);
+  const Eigen::VectorXd errors = ((y_ - fitted).array().abs() * y_.array() / y_.array().max(fitted.array())).matrix();
   for (const bool is_reduction : {false, true}) {
     std::vector<Eigen::Index> group;
     for (Eigen::Index i = 0; i < size(); ++i) {

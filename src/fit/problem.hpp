@@ -53,8 +53,8 @@ class Problem {
  private:
   void add_noise(const std::vector<Eigen::Index>& group, const Eigen::VectorXd& errors);
   void bound_idle_levels(Parameters& parameters) const;
-  [[nodiscard]] Eigen::VectorXd residuals(const Eigen::MatrixXd& rows, const Eigen::VectorXd& y,
-                                          const Eigen::VectorXd& x) const;
+  [[nodiscard]] Eigen::VectorXd deviations(const Eigen::VectorXd& y, const Eigen::VectorXd& fitted) const;
+  [[nodiscard]] Eigen::VectorXd residuals(const Eigen::VectorXd& y, const Eigen::VectorXd& fitted) const;
   struct Linear {
     Eigen::VectorXd x;
     Eigen::VectorXd weights;

@@ -10,19 +10,13 @@
 #include <optional>
 
 #include "fit/estimate.hpp"
-#include "fit/regression.hpp"
+#include "fit/selection.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
 
 namespace gar {
 
 namespace {
-
-struct Cell {
-  const Observation* observation = nullptr;
-  double measured = 0;
-  double predicted = 0;
-};
 
 double quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
@@ -35,15 +29,7 @@ double quantile(std::vector<double> values, double q) {
 /// A number of ranks and a size: the situation in which somebody chooses.
 using CaseKey = std::pair<std::vector<std::int64_t>, double>;
 
-void set_errors(const std::vector<Cell>& cells, ValidationScore& score) {
-  std::vector<double> errors;
-  for (const Cell& cell : cells) errors.push_back(std::abs(cell.predicted / cell.measured - 1));
-  score.num_cells = static_cast<std::int64_t>(errors.size());
-  if (errors.empty()) return;
-  score.median_error = quantile(errors, 0.5);
-  score.p95_error = quantile(errors, 0.95);
-  score.max_error = quantile(errors, 1);
-}
+CaseKey key_of(const ValidationCell& cell) { return {cell.observation->servers, cell.observation->size_floats}; }
 
 void set_regrets(const std::vector<double>& regrets, ValidationScore& score) {
   score.num_cases = static_cast<std::int64_t>(regrets.size());
@@ -53,15 +39,13 @@ void set_regrets(const std::vector<double>& regrets, ValidationScore& score) {
   score.max_regret = quantile(regrets, 1);
 }
 
-/// Of each case the fastest algorithm that was measured; a case with one alone is no choice.
-std::map<CaseKey, double> fastest_of(const std::vector<Cell>& cells) {
+/// Of each case the fastest that was measured; a case with one algorithm alone is no choice.
+std::map<CaseKey, double> fastest_of(const std::vector<ValidationCell>& cells) {
   std::map<CaseKey, std::pair<int, double>> all;
-  for (const Cell& cell : cells) {
-    auto& [count, least] = all.try_emplace({cell.observation->servers, cell.observation->size_floats}, 0,
-                                           std::numeric_limits<double>::infinity())
-                               .first->second;
-    ++count;
-    least = std::min(least, cell.measured);
+  for (const ValidationCell& cell : cells) {
+    auto& [count, least] = all.try_emplace(key_of(cell), 0, std::numeric_limits<double>::infinity()).first->second;
+    if (!cell.observation->is_native) ++count;
+    least = std::min(least, cell.measured_s);
   }
   std::map<CaseKey, double> out;
   for (const auto& [key, value] : all) {
@@ -70,30 +54,32 @@ std::map<CaseKey, double> fastest_of(const std::vector<Cell>& cells) {
   return out;
 }
 
-ValidationScore score_of(const std::string& name, const std::vector<Cell>& cells) {
+template <class Predicted>
+ValidationScore score_of(const std::string& name, const std::vector<ValidationCell>& cells,
+                         const std::map<CaseKey, double>& fastest, Predicted predicted) {
   ValidationScore out;
   out.name = name;
-  set_errors(cells, out);
-  std::vector<double> regrets;
-  for (const auto& [key, least] : fastest_of(cells)) {
-    const Cell* choice = nullptr;
-    for (const Cell& cell : cells) {
-      if (cell.observation->servers != key.first || cell.observation->size_floats != key.second) continue;
-      if (choice == nullptr || cell.predicted < choice->predicted) choice = &cell;
-    }
-    regrets.push_back(choice->measured / least - 1);
+  std::vector<double> errors;
+  std::map<CaseKey, const ValidationCell*> choices;
+  for (const ValidationCell& cell : cells) {
+    if (cell.observation->is_native) continue;
+    errors.push_back(std::abs(predicted(cell) / cell.measured_s - 1));
+    const ValidationCell*& choice = choices[key_of(cell)];
+    if (choice == nullptr || predicted(cell) < predicted(*choice)) choice = &cell;
   }
+  out.num_cells = static_cast<std::int64_t>(errors.size());
+  if (errors.empty()) return out;
+  out.median_error = quantile(errors, 0.5);
+  out.p95_error = quantile(errors, 0.95);
+  out.max_error = quantile(errors, 1);
+  std::vector<double> regrets;
+  for (const auto& [key, least] : fastest) regrets.push_back(choices.at(key)->measured_s / least - 1);
   set_regrets(regrets, out);
   return out;
 }
 
 std::optional<Parameters> fit_abc(const Profile& profile, const std::vector<Observation>& observations) {
-  std::vector<const Observation*> fitted;
-  for (const Observation& one : observations) {
-    if (one.is_fitted && !one.is_native && !one.seconds.empty() &&
-        one.max_senders == (profile.levels.empty() ? 0 : profile.levels.front().max_senders))
-      fitted.push_back(&one);
-  }
+  const std::vector<const Observation*> fitted = select(observations, place_of(profile)).admitted;
   if (static_cast<int>(fitted.size()) < 6) return std::nullopt;
   Problem problem(fitted, place_of(profile));
   EstimateOptions options;
@@ -104,39 +90,42 @@ std::optional<Parameters> fit_abc(const Profile& profile, const std::vector<Obse
 
 }  // namespace
 
-std::vector<ValidationScore> validate(const Profile& profile, const std::vector<Observation>& observations) {
-  std::vector<Cell> genmodel;
-  std::vector<Cell> abc;
-  std::vector<Cell> native;
-  const std::optional<Parameters> abc_parameters = fit_abc(profile, observations);
+std::vector<ValidationCell> validation_cells(const Profile& profile, const std::vector<Observation>& observations) {
+  const std::optional<Parameters> abc = fit_abc(profile, observations);
+  std::vector<ValidationCell> out;
   for (const Observation& one : observations) {
     if (one.is_fitted || one.kind != ObservationKind::kCollective || one.collective != Collective::kAllReduce) continue;
     if (one.seconds.empty()) continue;
-    const double measured = median_seconds(one);
-    if (one.is_native) {
-      native.push_back({&one, measured, 0});
-      continue;
+    ValidationCell cell{&one, median_seconds(one)};
+    if (!one.is_native) {
+      cell.genmodel_s = corrected(profile, predict_seconds(one, profile), 4 * one.size_floats);
+      cell.abc_s =
+          abc ? seconds_of(features_of(one, place_of(profile)), *abc) : predict_seconds(one, profile, ModelKind::kAbc);
     }
-    const double predicted = predict_seconds(one, profile);
-    genmodel.push_back({&one, measured, corrected(profile, predicted, 4 * one.size_floats)});
-    abc.push_back({&one, measured,
-                   abc_parameters ? seconds_of(features_of(one, place_of(profile)), *abc_parameters)
-                                  : predict_seconds(one, profile, ModelKind::kAbc)});
+    out.push_back(cell);
   }
-  if (genmodel.empty())
+  return out;
+}
+
+std::vector<ValidationScore> validate(const Profile& profile, const std::vector<Observation>& observations) {
+  const std::vector<ValidationCell> cells = validation_cells(profile, observations);
+  const std::map<CaseKey, double> fastest = fastest_of(cells);
+  const auto genmodel = score_of("GenModel", cells, fastest, [](const ValidationCell& c) { return c.genmodel_s; });
+  if (genmodel.num_cells == 0)
     throw InvalidArgument("there is no AllReduce that was held out, hence nothing to validate with");
-  std::vector<ValidationScore> out{score_of("GenModel", genmodel), score_of("(alpha,beta,gamma)", abc)};
-  if (native.empty()) return out;
+  std::vector<ValidationScore> out{
+      genmodel, score_of("(alpha,beta,gamma)", cells, fastest, [](const ValidationCell& c) { return c.abc_s; })};
   ValidationScore library;
   library.name = profile.provenance.mpi.empty() ? "the library's default" : profile.provenance.mpi + "'s default";
-  const std::map<CaseKey, double> fastest = fastest_of(genmodel);
   std::vector<double> regrets;
-  for (const Cell& cell : native) {
-    const auto known = fastest.find({cell.observation->servers, cell.observation->size_floats});
-    if (known != fastest.end()) regrets.push_back(std::max(cell.measured / known->second - 1, 0.0));
+  for (const ValidationCell& cell : cells) {
+    if (!cell.observation->is_native) continue;
+    ++library.num_cells;
+    const auto known = fastest.find(key_of(cell));
+    if (known != fastest.end()) regrets.push_back(cell.measured_s / known->second - 1);
   }
+  if (library.num_cells == 0) return out;
   set_regrets(regrets, library);
-  library.num_cells = static_cast<std::int64_t>(native.size());
   out.push_back(library);
   return out;
 }

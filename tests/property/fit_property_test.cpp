@@ -83,7 +83,7 @@ TEST(Fit, RecoversKnownParameters) {
     SCOPED_TRACE(set);
     std::mt19937_64 random(static_cast<std::uint64_t>(set) + 1);
     const Truth truth = random_truth(random);
-    const Profile profile = fit(measurements_of(truth, {}, random), {static_cast<std::uint64_t>(set), 100, false});
+    const Profile profile = fit(measurements_of(truth, {}, random), {static_cast<std::uint64_t>(set), 200, true});
     const LevelProfile& level = profile.levels.at(0);
     alpha.add(level.alpha, truth.alpha);
     beta.add(level.beta, truth.beta);

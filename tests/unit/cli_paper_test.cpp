@@ -73,5 +73,19 @@ TEST(Paper, IncastStartsWhereTheFigureShowsIt) {
   }
 }
 
+// The paper's predicted bars follow from alpha = 4.0e-3, 2 beta + gamma = 6.6164e-9, delta = 3.892e-10 and epsilon =
+// 1.0615e-10 (reproduce_costmodel.cpp), and err by up to 2.6% against the measured ones.
+TEST(Paper, CostModelIsFoundAgainFromTheMeasuredBars) {
+  const Profile profile = fit(file("costmodel"));
+  const LevelProfile& level = profile.levels.front();
+  const auto contains = [](const Estimate& e, double value) { return e.low <= value && value <= e.high; };
+  EXPECT_TRUE(contains(level.alpha, 4.0e-3)) << level.alpha.value;
+  EXPECT_NEAR(profile.two_beta_plus_gamma.value / 6.6164e-9, 1, 0.03);
+  EXPECT_TRUE(contains(profile.delta, 3.892e-10)) << profile.delta.value;
+  EXPECT_TRUE(contains(level.epsilon, 1.0615e-10)) << level.epsilon.value;
+  EXPECT_EQ(level.incast_threshold.value, 9);
+  for (const Residual& r : profile.residuals) EXPECT_NEAR(r.fitted_s / r.measured_s, 1, 0.026) << r.what;
+}
+
 }  // namespace
 }  // namespace gar::cli

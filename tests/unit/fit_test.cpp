@@ -136,13 +136,68 @@ TEST(Fit, RefusesConstantTimes) {
 TEST(Fit, RefusesImpossibleTimesAndServers) {
   Measurements wrong = exact(usual_observations(15, 2e4, 1e6));
   wrong.observations[3].seconds = {1e-3, -1};
-  EXPECT_NE(message_of(wrong).find("a time of -1 s"), std::string::npos) << message_of(wrong);
+  EXPECT_NE(message_of(wrong).find("a time of -1 s; accepted are times from 1e-12 to 1e+09 s"), std::string::npos)
+      << message_of(wrong);
   wrong = exact(usual_observations(15, 2e4, 1e6));
   wrong.observations.back().servers = {0, 15};
   EXPECT_NE(message_of(wrong).find("server 15: accepted are 0 to 14"), std::string::npos) << message_of(wrong);
   wrong = exact(usual_observations(15, 2e4, 1e6));
   wrong.observations.back().algorithm = parse_algorithm("gentree+");
   EXPECT_NE(message_of(wrong).find("'gentree+' is planned for a network"), std::string::npos) << message_of(wrong);
+}
+
+// One time that is far too small must not count as exactly known.
+TEST(Fit, IsNotLedAstrayByAnOutlier) {
+  for (const double factor : {1.0 / 100, 1.0 / 30, 30.0, 100.0}) {
+    SCOPED_TRACE(factor);
+    Measurements measured = exact(usual_observations(15, 2e4, 1e6));
+    for (double& s : measured.observations.back().seconds) s *= factor;
+    const Profile profile = fit(measured, {1, 20, false});
+    EXPECT_NEAR(profile.two_beta_plus_gamma.value / (2 * kTruth.beta + kTruth.gamma), 1, 0.02);
+    EXPECT_NEAR(profile.levels[0].alpha.value / kTruth.alpha, 1, 0.02);
+    EXPECT_NEAR(profile.levels[0].epsilon.value / kTruth.epsilon, 1, 0.05);
+    EXPECT_EQ(profile.levels[0].incast_threshold.value, 4);
+  }
+}
+
+// With one number of ranks, senders and bandwidth cannot be told apart.
+TEST(Fit, SaysThatOneNumberOfRanksCannotTellIncast) {
+  std::vector<Observation> observations;
+  for (const double size : {1.0, 1e2, 1e3, 1e4, 3e4, 1e5, 3e5, 1e6})
+    observations.push_back(collective_observation(Collective::kAllReduce, "cps", 12, size));
+  const Profile profile = fit(exact(observations), {1, 20, false});
+  EXPECT_EQ(profile.levels[0].incast, Incast::kUnknown);
+  EXPECT_FALSE(profile.levels[0].epsilon.is_identified);
+  EXPECT_FALSE(profile.two_beta_plus_gamma.is_identified);
+  EXPECT_TRUE(has_note(profile, "cannot tell whether there is incast"));
+}
+
+// The same file twice says nothing new.
+TEST(Fit, CountsTheSameThingOnce) {
+  Measurements twice = exact(usual_observations(15, 2e4, 1e6));
+  const std::vector<Observation> once = twice.observations;
+  twice.observations.insert(twice.observations.end(), once.begin(), once.end());
+  EXPECT_EQ(fit(twice, {1, 10, false}).residuals.size(), once.size());
+  const std::vector<Observation> few(20, collective_observation(Collective::kAllReduce, "cps", 4, 1e5));
+  EXPECT_NE(message_of(exact(few)).find("1 different measurements are too few"), std::string::npos)
+      << message_of(exact(few));
+}
+
+// Racks whose uplinks nobody can fill: what they could carry is not known.
+TEST(Fit, SaysThatALevelNeverWasTheBottleneck) {
+  const Topology shape = make_tree({3, 4});
+  Profile truth = testing::profile_of(kTruth, shape);
+  truth.levels.push_back(truth.levels[0]);
+  truth.levels[1].beta.value = kTruth.beta / 100;
+  truth.levels[1].epsilon.value = 0;
+  Measurements measured{shape, 0, usual_observations(12, 2e4, 1e6), {}, {}, false};
+  for (Observation& one : measured.observations) one.seconds = {predict_seconds(one, truth)};
+  const Profile profile = fit(measured, {1, 10, false});
+  EXPECT_NEAR(profile.levels[0].beta.value / kTruth.beta, 1, 0.02);
+  EXPECT_FALSE(profile.levels[1].beta.is_identified);
+  EXPECT_GE(profile.levels[1].beta.value, kTruth.beta / 100);
+  EXPECT_EQ(profile.levels[1].incast, Incast::kUnknown);
+  EXPECT_TRUE(has_note(profile, "never the bottleneck"));
 }
 
 // Receivers that admit two senders see no incast; everybody at once does.
@@ -224,6 +279,22 @@ TEST(Validate, KnowsErrorsAndRegret) {
   EXPECT_GT(scores[1].max_error, 5 * scores[0].max_error);
   EXPECT_NEAR(scores[2].median_regret, 1, 1e-9);
   EXPECT_LT(scores[2].median_error, 0);
+}
+
+// A link that is slower than the others is so in predictions, too.
+TEST(Validate, KnowsSingleSlowLinks) {
+  const Topology shape = make_tree({4});
+  const Profile even = testing::profile_of(kTruth, shape);
+  Profile uneven = even;
+  std::vector<Node> nodes = {lay_over(even, shape).node(0), lay_over(even, shape).node(0), {}};
+  nodes[1].uplink.beta *= 3;
+  nodes[2].children = {{0, 3}, {1, 1}};
+  uneven.topology = Topology("uneven", nodes, 2);
+  Profile with_topology = even;
+  with_topology.topology = lay_over(even, shape);
+  const Observation ring = collective_observation(Collective::kAllReduce, "ring", 4, 1e6);
+  const double beta_part = 2 * 0.75 * 1e6 * kTruth.beta;
+  EXPECT_NEAR(predict_seconds(ring, uneven) - predict_seconds(ring, with_topology), 2 * beta_part, 1e-3 * beta_part);
 }
 
 TEST(Validate, NeedsSomethingHeldOut) {
