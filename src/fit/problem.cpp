@@ -29,6 +29,7 @@ constexpr double kAssumedNoise = 0.03;  // relative, of a median of fewer than f
 // Percentiles of a bootstrap are somewhat too narrow for few observations; with this, nine of ten intervals or more
 // hold the truth in simulations (tests/property/fit_property_test.cpp).
 constexpr double kStretch = 1.2;
+constexpr double kIdleF = 4;  // F statistic of a higher level that is a bottleneck, against one that never is
 
 double noise_of(const Observation& observation) {
   const auto n = static_cast<Eigen::Index>(observation.seconds.size());
@@ -112,12 +113,30 @@ Problem::Linear Problem::solve_rows(const Eigen::MatrixXd& rows, const Eigen::Ve
 }
 
 Solution Problem::solve(const std::vector<double>& thresholds, const Mask& is_free) const {
-  Parameters now;
-  now.thresholds = thresholds;
-  now.values.assign(static_cast<std::size_t>(index_.size()), 0);
+  Parameters start;
+  start.thresholds = thresholds;
+  start.values.assign(static_cast<std::size_t>(index_.size()), 0);
   // To begin with, all links are equally fast.
   for (int level = 0; level < index_.num_levels(); ++level)
-    now.values[static_cast<std::size_t>(ParamIndex::beta(level))] = 1;
+    start.values[static_cast<std::size_t>(ParamIndex::beta(level))] = 1;
+  Solution best = solve_from(start, is_free);
+  // Higher links that need not be a bottleneck at all to explain the times are none.
+  for (int level = 1; level < index_.num_levels(); ++level) {
+    Mask without = is_free;
+    without(ParamIndex::beta(level)) = without(ParamIndex::epsilon(level)) = false;
+    Parameters idle = start;
+    idle.values[static_cast<std::size_t>(ParamIndex::beta(level))] = 0;
+    const Solution trial = solve_from(idle, without);
+    const double freedom = std::max(1.0, static_cast<double>(size() - index_.size()));
+    if (trial.loss > best.loss + kIdleF * std::max(best.loss / freedom, 1e-9)) continue;
+    best = trial;
+    start = idle;
+  }
+  bound_idle_levels(best.parameters);
+  return best;
+}
+
+Solution Problem::solve_from(Parameters now, const Mask& is_free) const {
   Solution best{now, Eigen::VectorXd::Ones(size()), std::numeric_limits<double>::infinity()};
   const int rounds = index_.num_levels() == 1 ? 1 : kMaxRounds;
   for (int round = 0; round < rounds; ++round) {
@@ -137,7 +156,6 @@ Solution Problem::solve(const std::vector<double>& thresholds, const Mask& is_fr
     }
     now = std::move(next);
   }
-  bound_idle_levels(best.parameters);
   return best;
 }
 

@@ -52,6 +52,7 @@ class Problem {
 
  private:
   void add_noise(const std::vector<Eigen::Index>& group, const Eigen::VectorXd& errors);
+  [[nodiscard]] Solution solve_from(Parameters now, const Mask& is_free) const;
   void bound_idle_levels(Parameters& parameters) const;
   [[nodiscard]] Eigen::VectorXd deviations(const Eigen::VectorXd& y, const Eigen::VectorXd& fitted) const;
   [[nodiscard]] Eigen::VectorXd residuals(const Eigen::VectorXd& y, const Eigen::VectorXd& fitted) const;
