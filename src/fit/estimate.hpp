@@ -1,6 +1,8 @@
 // Parameters with intervals from one set of observations.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -40,7 +42,7 @@ Estimate interval_of(const Fitted& fitted, F f) {
   std::sort(values.begin(), values.end());
   if (values.empty()) return {out.value, out.value, out.value};
   const auto at = [&](double q) {
-    return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+    return values[static_cast<std::size_t>(std::lround(q * static_cast<double>(values.size() - 1)))];
   };
   out.low = std::min(at(0.025), out.value);
   out.high = std::max(at(0.975), out.value);

@@ -23,6 +23,7 @@ constexpr double kLeastCorrection = 0.02;
 constexpr int kCorrectionRounds = 4;
 constexpr double kClearlyBetter = 0.8;
 
+/// What the nodes of each level are called, without the number of the single one: "host", "rack".
 std::vector<std::string> level_names(const Topology& topology) {
   std::vector<std::string> out;
   for (int level = 0; level < topology.height(topology.root()); ++level) {
@@ -30,6 +31,8 @@ std::vector<std::string> level_names(const Topology& topology) {
     for (NodeId id = 0; id < topology.num_nodes() && name.empty(); ++id) {
       if (topology.height(id) == level) name = topology.node(id).name;
     }
+    const std::size_t end = name.find_last_not_of("0123456789-_.");
+    if (end != std::string::npos) name.resize(end + 1);
     out.push_back(name);
   }
   return out;
