@@ -64,7 +64,7 @@ std::string incast_words(Incast incast, std::int64_t most_senders) {
     case Incast::kNone:
       return fmt::format("none: up to {} senders cost no more than one", most_senders);
     case Incast::kDrift:
-      return "a drift: a small straight rise with the senders, as networks without losses show it, too";
+      return "a drift: a straight rise with the senders, such as networks without loss show, too";
     case Incast::kPresent:
       return "present: more senders than the threshold cost more";
     case Incast::kUnknown:

@@ -26,7 +26,7 @@ struct Estimate {
 enum class Incast {
   kUnknown,  ///< too few senders were measured
   kNone,     ///< no more senders cost more than one
-  kDrift,    ///< a small straight rise, as loss-free networks show, too; epsilon describes it, with a threshold of 1
+  kDrift,    ///< a straight rise, as loss-free networks show, too; epsilon describes it, with a threshold of 1
   kPresent,  ///< more senders than the threshold cost more
 };
 /// "unknown", "none", "drift", "present".

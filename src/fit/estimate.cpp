@@ -4,7 +4,8 @@
 // those beyond a threshold (a hinge). A hinge can always bend to noise, so each step from the simpler to the richer
 // model must lower the loss by more than chance would (F statistics; the limits are higher than the usual tables, for
 // the threshold was searched for, and are checked by simulation in tests/property). Loss-free networks show a small
-// straight rise, too (measured on the virtual cluster, docs/testbed.md); a line that rises no faster is called a drift.
+// straight rise, too (measured on the virtual cluster, docs/validation.md). So a straight line is incast only if
+// counters show that packets were lost or senders paused; without counters, if it is steep.
 #include "fit/estimate.hpp"
 
 #include <fmt/format.h>
@@ -202,8 +203,8 @@ class LevelDecision {
     scans[level] = false;
     thresholds[level] = 1;
     const double beta = line.parameters.values[static_cast<std::size_t>(ParamIndex::beta(static_cast<int>(level)))];
-    if (line.parameters.values[static_cast<std::size_t>(epsilon)] < kDriftSlope * beta)
-      out.incast[level] = Incast::kDrift;
+    const bool is_small = line.parameters.values[static_cast<std::size_t>(epsilon)] < kDriftSlope * beta;
+    if (options_.has_congestion ? !*options_.has_congestion : is_small) out.incast[level] = Incast::kDrift;
   }
 
   // Both are paid by all that an AllReduce moves; without reductions or AllGathers gamma is left out.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct EstimateOptions {
   std::uint64_t seed = 1;
   bool has_memory_and_incast = true;  ///< false: (alpha,beta,gamma) alone
   std::vector<std::string> level_names;
+  std::optional<bool> has_congestion;  ///< what counters of meshes say; nothing: there were none
 };
 
 /// Decides on incast, solves, resamples. Noise is added to that of `problem` where the model explains less.

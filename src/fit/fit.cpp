@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "fit/estimate.hpp"
@@ -291,6 +292,24 @@ Regression regress(const Selection& selection, const Measurements& measurements,
   return regress_all(selection.admitted, measurements, how, options.fit_corrections);
 }
 
+/// Do senders of the largest mesh lose packets, or are they paused? Nothing: nobody counted.
+std::optional<bool> has_congestion(const std::vector<Observation>& observations) {
+  constexpr double kFloatsPerSegment = 362;  // 1,448 bytes
+  constexpr double kMuch = 0.05;             // of the segments, or as many pauses
+  const Observation* largest = nullptr;
+  for (const Observation& one : observations) {
+    const bool is_mesh = one.kind == ObservationKind::kCollective && one.collective == Collective::kAllGather &&
+                         one.algorithm.name == "cps" && one.max_senders == 0 && one.is_fitted;
+    if (!is_mesh || std::max(one.retransmits, one.pause_frames) < 0) continue;
+    const bool is_larger = largest == nullptr || one.servers.size() > largest->servers.size() ||
+                           (one.servers.size() == largest->servers.size() && one.size_floats > largest->size_floats);
+    if (is_larger) largest = &one;
+  }
+  if (largest == nullptr) return std::nullopt;
+  const double segments = static_cast<double>(largest->servers.size() - 1) * largest->size_floats / kFloatsPerSegment;
+  return std::max(largest->retransmits, largest->pause_frames) > kMuch * segments;
+}
+
 /// The same thing measured twice is one observation with more repetitions.
 std::vector<Observation> merged(const std::vector<Observation>& observations) {
   const auto is_same = [](const Observation& a, const Observation& b) {
@@ -367,6 +386,8 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
   how.num_bootstrap = options.num_bootstrap;
   how.seed = options.seed;
   how.level_names = level_names(measurements.topology);
+  const std::optional<bool> congestion = has_congestion(observations);
+  if (selection.max_senders == 0) how.has_congestion = congestion;
   Profile profile{measurements.topology, {}, {}, {}, {}, measurements.cores, measurements.links, {}, {}, {}, {}, {},
                   measurements.is_memory};
   const Regression found = regress(selection, measurements, how, options);
@@ -377,6 +398,7 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
   Fitted everybody = fitted;
   if (selection.max_senders > 0) {
     Problem free(selection.everybody, place_of(measurements));
+    how.has_congestion = congestion;
     everybody = estimate(free, how);
   }
 

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "gar/errors.hpp"
+#include "gar/io.hpp"
 #include "support/synthetic_fit.hpp"
 
 namespace gar {
@@ -200,6 +201,21 @@ TEST(Fit, SaysThatALevelNeverWasTheBottleneck) {
   EXPECT_TRUE(has_note(profile, "never the bottleneck"));
 }
 
+// A straight rise of 5% of beta per sender: incast if packets are lost, otherwise a drift.
+TEST(Fit, AsksTheCountersAboutAStraightRise) {
+  Truth line = kTruth;
+  line.incast_threshold = 1;
+  line.epsilon = 0.05 * line.beta;
+  Measurements measured = exact(usual_observations(15, 2e4, 1e6), line);
+  EXPECT_EQ(fit(measured, {1, 10, false}).levels[0].incast, Incast::kPresent);
+  for (const bool is_lossy : {false, true}) {
+    for (Observation& one : measured.observations) one.retransmits = is_lossy ? 1e4 : 10;
+    const Profile profile = fit(measured, {1, 10, false});
+    EXPECT_EQ(profile.levels[0].incast, is_lossy ? Incast::kPresent : Incast::kDrift);
+    EXPECT_NEAR(profile.levels[0].epsilon.value / line.epsilon, 1, 0.02);
+  }
+}
+
 // Receivers that admit two senders see no incast; everybody at once does.
 TEST(Fit, KeepsAdmittedAndFreeSendersApart) {
   Measurements both = exact(usual_observations(15, 2e4, 1e6));
@@ -301,6 +317,28 @@ TEST(Validate, NeedsSomethingHeldOut) {
   const Measurements measured = exact(usual_observations(15, 2e4, 1e6));
   const Profile profile = fit(measured, {1, 10, false});
   EXPECT_THROW((void)validate(profile, measured.observations), InvalidArgument);
+}
+
+// Networks for real (docs/validation.md): 15 hosts with small queues, which lose packets, and with large ones.
+TEST(Validate, HoldsOnMeasuredNetworks) {
+  const Measurements lossy = read_measurements_file("data/measurements/15-bbr.json");
+  const Profile profile = fit(lossy, {1, 20, true});
+  EXPECT_EQ(profile.levels[0].free_incast, Incast::kPresent);
+  EXPECT_EQ(profile.levels[0].max_senders, 2);
+  EXPECT_LT(profile.levels[0].epsilon.value, profile.levels[0].free_epsilon.value / 2);
+  const std::vector<ValidationScore> scores = validate(profile, lossy.observations);
+  ASSERT_EQ(scores.size(), 3U);
+  EXPECT_LT(scores[0].median_error, 0.05);
+  EXPECT_LT(scores[0].p95_error, 0.2);
+  EXPECT_LT(scores[0].p95_regret, 0.1);
+  EXPECT_GT(scores[1].p95_error, scores[0].p95_error);
+  EXPECT_GT(scores[1].median_regret, 0.1);
+  EXPECT_GT(scores[2].median_regret, 1);
+  const Profile lossfree = fit(read_measurements_file("data/measurements/15-lossfree.json"), {1, 20, true});
+  EXPECT_EQ(lossfree.levels[0].free_incast, Incast::kDrift);
+  const Profile tree = fit(read_measurements_file("data/measurements/3x4-bbr.json"), {1, 20, true});
+  ASSERT_EQ(tree.levels.size(), 2U);
+  EXPECT_NEAR(tree.levels[1].beta.value / tree.levels[0].beta.value, 0.55, 0.15);
 }
 
 class Diagnose : public ::testing::Test {
