@@ -122,7 +122,8 @@ struct Profile {
   std::vector<ValidationScore> validation;
   std::vector<std::string> notes;  ///< what could not be identified, and why; one sentence each
   Provenance provenance;
-  bool is_memory = false;  ///< a lowest switch is the memory of a host: alpha and the links of level 0 share its cores, too
+  bool is_memory =
+      false;  ///< a lowest switch is the memory of a host: alpha and the links of level 0 share its cores, too
 };
 
 /// The profile's parameters on another tree, level by level; ranks share the profile's cores below each lowest switch.

@@ -14,8 +14,8 @@ inline constexpr std::string_view kTopologySchema = "gar.topology/1";
 
 enum Param : std::uint8_t { kAlpha, kBeta, kEpsilon, kIncastThreshold, kMaxSenders, kGamma, kDelta };
 inline constexpr std::size_t kNumParams = 7;
-inline constexpr std::array<const char*, kNumParams> kParamNames{"alpha", "beta", "epsilon", "incast_threshold", "max_senders",
-                                                                 "gamma", "delta"};
+inline constexpr std::array<const char*, kNumParams> kParamNames{"alpha",       "beta",  "epsilon", "incast_threshold",
+                                                                 "max_senders", "gamma", "delta"};
 
 /// Some of a node's parameters.
 struct ParamSet {
