@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -202,15 +201,11 @@ void check_json_file(const std::string& path) {
 void check_memory(const BenchConfig& config, int num_ranks) {
   const std::int64_t largest = *std::max_element(config.sizes.begin(), config.sizes.end());
   const double needed = 2.0 * static_cast<double>(largest) * num_ranks;
-  std::ifstream file("/proc/meminfo");
-  for (std::string name; file >> name;) {
-    double kib = 0;
-    if (name != "MemAvailable:" || !(file >> kib)) continue;
-    if (needed <= 1024 * kib) return;
-    throw std::runtime_error(
-        fmt::format("-e {}: {} ranks with an input and a result each need {}, and {} of memory are available",
-                    format_binary_bytes(largest), num_ranks, format_bytes(needed), format_bytes(1024 * kib)));
-  }
+  const double available = available_bytes();
+  if (available < 0 || needed <= available) return;
+  throw std::runtime_error(
+      fmt::format("-e {}: {} ranks with an input and a result each need {}, and {} of memory are available",
+                  format_binary_bytes(largest), num_ranks, format_bytes(needed), format_bytes(available)));
 }
 
 int run_here(const BenchConfig& config, const Context& context) {

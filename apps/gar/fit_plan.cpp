@@ -226,12 +226,6 @@ void find_places(const Topology& topology, NodeId id, std::int64_t first, std::m
 
 bool is_held_out(const FitGroup& group) { return !group.cells.front().is_fitted; }
 
-bool is_same_cell(const Observation& a, const Observation& b) {
-  return a.kind == b.kind && a.collective == b.collective && to_string(a.algorithm) == to_string(b.algorithm) &&
-         a.servers == b.servers && a.size_floats == b.size_floats && a.fan_in == b.fan_in &&
-         a.max_senders == b.max_senders && a.is_fitted == b.is_fitted && a.is_native == b.is_native;
-}
-
 bool has_incast(const Topology& topology, const std::vector<FitGroup>& groups) {
   constexpr double kClearly = 1.2;
   constexpr double kManyLost = 20;  // segments

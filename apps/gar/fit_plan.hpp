@@ -36,8 +36,6 @@ struct FitGroup {
   std::vector<std::int64_t> batches;  ///< of every cell: operations in one repetition; found out in the first visit
 };
 [[nodiscard]] bool is_held_out(const FitGroup& group);
-/// The same thing, whatever it took.
-bool is_same_cell(const Observation& a, const Observation& b);
 
 /// Some servers whose exchange loads the links of a level.
 struct ServerSet {

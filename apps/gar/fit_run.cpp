@@ -9,12 +9,12 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 
 #include "apps/gar/fit_links.hpp"
 #include "apps/gar/fit_measure.hpp"
 #include "apps/gar/fit_network.hpp"
 #include "apps/gar/fit_plan.hpp"
+#include "apps/gar/launch.hpp"
 
 namespace gar::cli {
 namespace {
@@ -26,22 +26,15 @@ constexpr double kProbeShare = 1.0 / 400;  ///< of the budget, for the last repe
 constexpr double kReductionShare = 1.0 / 50;
 constexpr double kBytesPerSecond = 2e9;  ///< that a core reads at least
 constexpr double kMaxFanIn = 16;
+constexpr double kAssumedMemory = 1e9;  ///< where the kernel does not say
 constexpr double kSumOfFanIns = 51;
 constexpr std::int64_t kAdmitted = 2;  ///< senders at once: what the runtime admits at least
 constexpr double kLinkShare = 0.25;    ///< of the largest length, for messages over single links
 
-double available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string name; file >> name;) {
-    double kib = 0;
-    if (name == "MemAvailable:" && file >> kib) return 1024 * kib;
-  }
-  return 1e9;
-}
-
 /// What a rank may take without driving others out.
 double memory_of_rank(Control& control, const FitNetwork& network) {
-  const double less = -available_bytes();  // the largest of negative ones is the least
+  const double available = available_bytes();
+  const double less = available < 0 ? -kAssumedMemory : -available;  // the largest of negative ones is the least
   return -control.largest(std::span(&less, 1)).front() / 4 / static_cast<double>(network.ranks_per_machine);
 }
 

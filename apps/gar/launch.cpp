@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <new>
 #include <system_error>
@@ -273,6 +274,15 @@ int num_cores() {
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
   return static_cast<int>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
+}
+
+double available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string name; file >> name;) {
+    double kib = 0;
+    if (name == "MemAvailable:" && file >> kib) return 1024 * kib;
+  }
+  return -1;
 }
 
 int run_local_processes(int size, double grace_s, const std::function<int(const LocalRank&)>& body) {

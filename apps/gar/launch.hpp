@@ -93,5 +93,7 @@ bool is_started_by_us();
 
 /// Cores that this process may use.
 int num_cores();
+/// Memory that the kernel would give without swapping, or -1.
+double available_bytes();
 
 }  // namespace gar::cli

@@ -37,7 +37,4 @@ bool reproduce_planners(const Context& context, Json& document);
 /// `--ranks`. Throws UsageError.
 std::int64_t parse_ranks(const std::string& text);
 
-/// Memory that the kernel would give without swapping, or -1.
-double available_bytes();
-
 }  // namespace gar::cli

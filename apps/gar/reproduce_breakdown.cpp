@@ -18,6 +18,7 @@
 
 #include "apps/gar/bench_stats.hpp"
 #include "apps/gar/bench_world.hpp"
+#include "apps/gar/launch.hpp"
 #include "apps/gar/reproduce.hpp"
 #include "apps/gar/reproduce_paper.hpp"
 #include "apps/gar/reproduce_words.hpp"

@@ -13,7 +13,6 @@
 #include <array>
 #include <cstdint>
 #include <ctime>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -21,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/gar/launch.hpp"
 #include "apps/gar/reproduce.hpp"
 #include "apps/gar/reproduce_paper.hpp"
 #include "apps/gar/reproduce_words.hpp"
@@ -163,18 +163,6 @@ struct PaperFit {
 };
 
 }  // namespace
-
-double available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  std::string unit;
-  double kilobytes = 0;
-  while (file >> key >> kilobytes) {
-    std::getline(file, unit);
-    if (key == "MemAvailable:") return 1024 * kilobytes;
-  }
-  return -1;
-}
 
 bool reproduce_calc(std::int64_t count, const Context& context, Json& document) {
   check_count(count);

@@ -43,6 +43,9 @@ std::string describe(const Observation& observation);
 /// Median of the repetitions. Precondition: there is one.
 double median_seconds(const Observation& observation);
 
+/// The same thing, whatever it took.
+bool is_same_cell(const Observation& a, const Observation& b);
+
 /// A number of measurements, and where they come from.
 struct Measurements {
   Topology topology;  ///< shape and names count, parameters do not

@@ -312,14 +312,9 @@ std::optional<bool> has_congestion(const std::vector<Observation>& observations)
 
 /// The same thing measured twice is one observation with more repetitions.
 std::vector<Observation> merged(const std::vector<Observation>& observations) {
-  const auto is_same = [](const Observation& a, const Observation& b) {
-    return a.kind == b.kind && a.collective == b.collective && to_string(a.algorithm) == to_string(b.algorithm) &&
-           a.plan == b.plan && a.servers == b.servers && a.size_floats == b.size_floats && a.fan_in == b.fan_in &&
-           a.max_senders == b.max_senders && a.is_fitted == b.is_fitted && a.is_native == b.is_native;
-  };
   std::vector<Observation> out;
   for (const Observation& one : observations) {
-    const auto known = std::find_if(out.begin(), out.end(), [&](const Observation& o) { return is_same(o, one); });
+    const auto known = std::find_if(out.begin(), out.end(), [&](const Observation& o) { return is_same_cell(o, one); });
     if (known == out.end()) {
       out.push_back(one);
     } else {
@@ -371,6 +366,12 @@ std::string describe(const Observation& observation) {
   const std::string admitted =
       observation.max_senders > 0 ? fmt::format(", {} senders at once", observation.max_senders) : "";
   return fmt::format("{} {}, {}, {}{}", how, what, ranks, size, admitted);
+}
+
+bool is_same_cell(const Observation& a, const Observation& b) {
+  return a.kind == b.kind && a.collective == b.collective && to_string(a.algorithm) == to_string(b.algorithm) &&
+         a.plan == b.plan && a.servers == b.servers && a.size_floats == b.size_floats && a.fan_in == b.fan_in &&
+         a.max_senders == b.max_senders && a.is_fitted == b.is_fitted && a.is_native == b.is_native;
 }
 
 double median_seconds(const Observation& observation) {
