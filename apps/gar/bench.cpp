@@ -208,11 +208,20 @@ void check_memory(const BenchConfig& config, int num_ranks) {
                   format_binary_bytes(largest), num_ranks, format_bytes(needed), format_bytes(available)));
 }
 
+/// CUDA does not survive a fork: the parent never calls it.
+int run_on_gpus(int size, const BenchConfig& config, const Context& context) {
+  return run_local_processes(size, config.timeout_s + 10, [&](const LocalRank& rank) {
+    const std::unique_ptr<CudaSession> session = start_cuda(rank.rank, rank.size);
+    return run_rank(*cuda_world(rank, *session, path_of(config.transport)), config, context);
+  });
+}
+
 int run_here(const BenchConfig& config, const Context& context) {
   check_json_file(config.json_file);
   const int size = config.local.value_or(std::max(num_cores(), 2));
   check_ranks(config, size);
   check_memory(config, size);
+  if (config.device == Device::kCuda) return run_on_gpus(size, config, context);
   if (config.transport == BenchTransport::kThreads) return run_threads(size, config, context);
   if (config.has_native() || config.transport == BenchTransport::kMpi) return run_mpirun(config.mpi, size);
   return run_local_processes(size, config.timeout_s + 10,
@@ -223,12 +232,14 @@ int run(const BenchArgs& args, const Context& context) {
   // A reader that has gone away is an error of the output, not the death of a rank.
   std::signal(SIGPIPE, SIG_IGN);
   const std::optional<MpiJob> job = mpi_job([](const char* name) { return std::getenv(name); });
-  if (!job) return run_here(parse_bench(args), context);
-  // All ranks of the job read the same command line; one complaint about it is enough.
+  // All ranks of a job read the same command line; one complaint about it is enough.
   try {
-    return run_in_job(parse_bench(args), context, *job);
+    const BenchConfig config = parse_bench(args);
+    if (job && config.device == Device::kCuda) throw UsageError(kNoGpusUnderMpirun);
+    become_program_of(config.device);
+    return job ? run_in_job(config, context, *job) : run_here(config, context);
   } catch (...) {
-    if (job->rank == 0) throw;
+    if (!job || job->rank == 0) throw;
     return describe_failure(std::current_exception()).code;
   }
 }
@@ -244,6 +255,8 @@ void add_bench(CLI::App& program, Context& context) {
                        "gar bench --local 4 -b 4KiB -e 256MiB -f 2 -n 20 -w 5"},
                       {"our choice, a ring and the MPI library's own AllReduce, measured in turns",
                        "gar bench --local 4 --algo auto,ring,native"},
+                      {"4 processes that share the GPUs of this host, against NCCL's own AllReduce",
+                       "gar bench --device cuda --local 4 --algo cps,ring,native -b 1MiB -e 256MiB"},
                       {"the ranks of an MPI job", "mpirun -n 8 gar bench --algo gentree+,native -b 1MiB -e 64MiB"},
                       {"every type and operator, checked element by element",
                        "gar bench --local 3 -d all -o all -b 4KB -e 4MB -f 1000 -n 1 -w 0"}});

@@ -16,10 +16,19 @@ constexpr int kGarbage = 0xa5;
 
 }  // namespace
 
-GuardedBuffer::GuardedBuffer(std::int64_t capacity) {
+GuardedBuffer::GuardedBuffer(std::int64_t capacity, CudaSession* cuda) : cuda_(cuda) {
   const std::int64_t bytes = (capacity + kGuardBytes + kAlignment - 1) / kAlignment * kAlignment;
   data_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(bytes))));
   if (!data_) throw std::bad_alloc();
+  if (cuda_ != nullptr) device_ = cuda_->allocate(bytes);
+}
+
+void GuardedBuffer::upload() const {
+  if (cuda_ != nullptr) cuda_->upload(device_.get(), data_.get(), end_ + kGuardBytes);
+}
+
+void GuardedBuffer::download() const {
+  if (cuda_ != nullptr) cuda_->download(data_.get(), device_.get(), end_ + kGuardBytes);
 }
 
 void GuardedBuffer::Free::operator()(std::byte* memory) const { std::free(memory); }
@@ -33,8 +42,8 @@ bool GuardedBuffer::is_intact() const {
   return std::all_of(data() + end_, data() + end_ + kGuardBytes, [](std::byte b) { return b == std::byte{kGuard}; });
 }
 
-BenchBuffers::BenchBuffers(std::int64_t max_bytes, std::int64_t max_slot_bytes)
-    : input_(max_bytes), work_(std::max(max_bytes, max_slot_bytes)) {}
+BenchBuffers::BenchBuffers(std::int64_t max_bytes, std::int64_t max_slot_bytes, CudaSession* cuda)
+    : cuda_(cuda), input_(max_bytes, cuda), work_(std::max(max_bytes, max_slot_bytes), cuda) {}
 
 // AllReduce: one vector; ReduceScatter: all blocks in, one out; AllGather: one in, all out.
 std::int64_t BenchBuffers::input_count() const {
@@ -61,22 +70,30 @@ void BenchBuffers::fill(const BenchData& data) {
   std::memset(
       work_.data(), kGarbage,
       static_cast<std::size_t>(slots * (shape_.in_place ? slot_bytes() : output_count() * size_of(shape_.type))));
+  input_.upload();
+  work_.upload();
   restore();
 }
 
 void BenchBuffers::restore() {
   if (!shape_.in_place) return;
   const std::int64_t own = shape_.collective == Collective::kAllGather ? shape_.rank * block_bytes() : 0;
+  const std::int64_t bytes = input_count() * size_of(shape_.type);
   for (std::int64_t slot = 0; slot < shape_.batch; ++slot) {
-    std::memcpy(work_.data() + slot * slot_bytes() + own, input_.data(),
-                static_cast<std::size_t>(input_count() * size_of(shape_.type)));
+    std::byte* out = work_.target() + slot * slot_bytes() + own;
+    if (cuda_ != nullptr) {
+      cuda_->copy(out, input_.target(), bytes);
+    } else {
+      std::memcpy(out, input_.target(), static_cast<std::size_t>(bytes));
+    }
   }
+  if (cuda_ != nullptr) cuda_->synchronize();
 }
 
 Call BenchBuffers::call(std::int64_t operation, bool is_native) const {
-  Call out{shape_.collective, input_.data(), work_.data(), shape_.size.count, shape_.type, shape_.op};
+  Call out{shape_.collective, input_.target(), work_.target(), shape_.size.count, shape_.type, shape_.op};
   if (!shape_.in_place) return out;
-  std::byte* slot = work_.data() + operation * slot_bytes();
+  std::byte* slot = work_.target() + operation * slot_bytes();
   out.in = out.out = slot;
   if (shape_.collective == Collective::kAllGather) out.in = slot + shape_.rank * block_bytes();
   // MPI leaves the result of an in-place ReduceScatter at the front, we where the rank's block is.
@@ -85,9 +102,11 @@ Call BenchBuffers::call(std::int64_t operation, bool is_native) const {
 }
 
 std::int64_t BenchBuffers::num_wrong(const BenchData& data, bool is_native) const {
+  input_.download();
+  work_.download();
   std::int64_t wrong = input_.is_intact() && work_.is_intact() ? 0 : 1;
   wrong += data.num_wrong_of_input(shape_.rank, 0, input_.data(), input_count());
-  const auto* result = static_cast<const std::byte*>(call(0, is_native).out);
+  const std::byte* result = work_.data() + (static_cast<std::byte*>(call(0, is_native).out) - work_.target());
   switch (shape_.collective) {
     case Collective::kAllReduce:
       return wrong + data.num_wrong_of_result(0, result, shape_.size.count);

@@ -7,15 +7,22 @@
 
 #include "apps/gar/bench_data.hpp"
 #include "apps/gar/bench_options.hpp"
+#include "apps/gar/cuda_session.hpp"
 #include "apps/gar/mpi_session.hpp"
 
 namespace gar::cli {
 
-/// Aligned memory with a few bytes behind its end that nobody may change.
+/// Aligned memory with a few bytes behind its end that nobody may change. With a GPU there is a second one on that,
+/// with the same content after upload(); operations use that one, and everything else the one on the host.
 class GuardedBuffer {
  public:
-  explicit GuardedBuffer(std::int64_t capacity);
+  explicit GuardedBuffer(std::int64_t capacity, CudaSession* cuda = nullptr);
   [[nodiscard]] std::byte* data() const { return data_.get(); }
+  /// Where operations read and write.
+  [[nodiscard]] std::byte* target() const { return device_ ? device_.get() : data_.get(); }
+  /// Between the host's and the GPU's, up to the end of the guard; nothing to do without a GPU.
+  void upload() const;
+  void download() const;
   /// Puts the guard behind the first `bytes`.
   void set_end(std::int64_t bytes);
   [[nodiscard]] bool is_intact() const;
@@ -25,6 +32,8 @@ class GuardedBuffer {
     void operator()(std::byte* memory) const;
   };
   std::unique_ptr<std::byte, Free> data_;
+  CudaSession* cuda_;
+  DeviceMemory device_;
   std::int64_t end_ = 0;
 };
 
@@ -34,7 +43,7 @@ class GuardedBuffer {
 class BenchBuffers {
  public:
   /// For vectors of up to `max_bytes` and batches of up to `max_slot_bytes` in all.
-  BenchBuffers(std::int64_t max_bytes, std::int64_t max_slot_bytes);
+  BenchBuffers(std::int64_t max_bytes, std::int64_t max_slot_bytes, CudaSession* cuda = nullptr);
 
   struct Shape {
     Collective collective = Collective::kAllReduce;
@@ -52,7 +61,7 @@ class BenchBuffers {
   void fill(const BenchData& data);
   /// In place: puts the input back into every slot.
   void restore();
-  /// The call of one operation of a batch.
+  /// The call of one operation of a batch. `is_native`: of MPI, which has its own idea of an in-place ReduceScatter.
   [[nodiscard]] Call call(std::int64_t operation, bool is_native) const;
   /// Elements that are not as they must be after one operation on slot 0; an input that was changed, or a write beyond
   /// the end, counts too.
@@ -65,6 +74,7 @@ class BenchBuffers {
   [[nodiscard]] std::int64_t block_bytes() const;
 
   Shape shape_;
+  CudaSession* cuda_;
   GuardedBuffer input_;
   GuardedBuffer work_;
 };

@@ -127,8 +127,20 @@ std::vector<std::optional<ReduceOp>> parse_ops(const std::string& text) {
   return out;
 }
 
-std::vector<BenchCase> parse_cases(const BenchArgs& args, Collective collective) {
+void check_on_cuda(DataType type, ReduceOp op) {
+  if (is_reduced_on_cuda(type, op)) return;
+  throw UsageError(
+      fmt::format("-d {} -o {} does not go with --device cuda; accepted there: sum prod min max of int8 uint8 int32 "
+                  "uint32 int64 uint64 float16 bfloat16 float32 float64, or all for these",
+                  to_string(type), to_string(op)));
+}
+
+// What is asked for by name must exist; `all` means what does.
+std::vector<BenchCase> parse_cases(const BenchArgs& args, Collective collective, Device device) {
   std::vector<BenchCase> out;
+  const auto is_there = [&](DataType type, ReduceOp op) {
+    return is_supported(type, op) && (device == Device::kCpu || is_reduced_on_cuda(type, op));
+  };
   const auto add = [&](BenchCase c) {
     if (std::find(out.begin(), out.end(), c) == out.end()) out.push_back(c);
   };
@@ -143,11 +155,16 @@ std::vector<BenchCase> parse_cases(const BenchArgs& args, Collective collective)
         throw UsageError(fmt::format("-o {} does not go with -d {}: bitwise and logical operators are for integers",
                                      to_string(*op), to_string(type)));
       }
+      const bool is_named = op && args.dtype != "all";
+      if (is_named && device == Device::kCuda) check_on_cuda(type, *op);
       for (int o = 0; o < kNumReduceOps; ++o) {
         const auto candidate = static_cast<ReduceOp>(o);
-        if ((op && *op == candidate) || (!op && is_supported(type, candidate))) add({type, candidate});
+        if ((!op || *op == candidate) && is_there(type, candidate)) add({type, candidate});
       }
     }
+    const bool has_any =
+        std::any_of(out.begin(), out.end(), [type](const BenchCase& known) { return known.type == type; });
+    if (!has_any && args.dtype != "all") check_on_cuda(type, ReduceOp::kSum);
   }
   return out;
 }
@@ -160,13 +177,6 @@ Collective parse_collective(const std::string& text) {
   if (plain == "reducescatter") return Collective::kReduceScatter;
   if (plain == "allgather") return Collective::kAllGather;
   throw UsageError(fmt::format("--collective '{}': accepted: allreduce reduce-scatter all-gather", text));
-}
-
-BenchTransport parse_transport(const std::string& text) {
-  return text == "threads" ? BenchTransport::kThreads
-         : text == "shm"   ? BenchTransport::kShm
-         : text == "mpi"   ? BenchTransport::kMpi
-                           : BenchTransport::kAuto;
 }
 
 std::vector<BenchEntry> parse_entries(const BenchArgs& args) {
@@ -203,7 +213,18 @@ std::vector<BenchEntry> parse_entries(const BenchArgs& args) {
   return out;
 }
 
+void check_device_usage(const BenchConfig& config) {
+  if (!config.local) {
+    throw UsageError("--device cuda needs --local N: processes of this host, which share its GPUs");
+  }
+  if (config.reproducible) {
+    throw UsageError("--reproducible does not go with --device cuda: that mode is for host memory");
+  }
+  if (config.mpi) throw UsageError("--mpi does not go with --device cuda, where native is NCCL's own");
+}
+
 void check_usage(const BenchConfig& config) {
+  if (config.device == Device::kCuda) check_device_usage(config);
   const bool is_threads = config.transport == BenchTransport::kThreads;
   if (is_threads && config.has_native()) {
     throw UsageError("--transport threads does not go with native: the MPI library runs between processes");
@@ -247,13 +268,20 @@ void add_bench_options(CLI::App& verb, BenchArgs& args) {
       ->type_name("C")
       ->capture_default_str();
   verb.add_flag("--in-place", args.in_place, "The result replaces the input");
-  verb.add_option("--transport", args.transport, "What connects the ranks; auto: shared memory, MPI between hosts")
+  add_device_option(
+      verb, args.device,
+      "Where the vectors are; cuda: on this host's GPUs, which the ranks of --local share; operations of a batch then "
+      "follow each other in a stream, and only the end of the batch is waited for");
+  verb.add_option(
+          "--transport", args.transport,
+          "What connects the ranks; auto: shared memory, MPI between hosts; cuda-ipc (auto there) and nccl with "
+          "--device cuda")
       ->type_name("T")
-      ->check(CLI::IsMember({"auto", "threads", "shm", "mpi"}))
+      ->check(CLI::IsMember({"auto", "threads", "shm", "mpi", "cuda-ipc", "nccl"}))
       ->capture_default_str();
   verb.add_option("--algo", args.algo,
                   "Algorithms, measured in turns; auto (default): what the communicator chooses; native: the MPI "
-                  "library's own")
+                  "library's own, or NCCL's")
       ->type_name("A[,A...]");
   verb.add_option("--plan", args.plan, "Measure this plan, as written by gar plan")->type_name("plan.json");
   verb.add_option("-t,--topology", args.network.topology,
@@ -268,6 +296,37 @@ void add_bench_options(CLI::App& verb, BenchArgs& args) {
       ->type_name("M")
       ->check(CLI::IsMember({"openmpi", "mpich"}));
   verb.add_option("-J,--json-file", args.json_file, "Also write the JSON document to this file")->type_name("FILE");
+}
+
+std::string_view word(BenchTransport transport) {
+  constexpr std::string_view kWords[] = {"auto", "threads", "shm", "mpi", "cuda-ipc", "nccl"};
+  return kWords[static_cast<std::size_t>(transport)];
+}
+
+BenchTransport parse_transport(const std::string& text, Device device) {
+  using enum BenchTransport;
+  BenchTransport out = kAuto;
+  for (const BenchTransport one : {kThreads, kShm, kMpi, kCudaIpc, kNccl}) {
+    if (word(one) == text) out = one;
+  }
+  const bool is_for_cuda = out == kCudaIpc || out == kNccl;
+  if (device == Device::kCuda) {
+    if (out == kAuto) return kCudaIpc;
+    if (!is_for_cuda) {
+      throw UsageError(
+          fmt::format("--transport {} does not go with --device cuda; accepted: auto cuda-ipc nccl", text));
+    }
+  } else if (is_for_cuda) {
+    throw UsageError(
+        fmt::format("--transport {} is for --device cuda; without that accepted: auto shm mpi, and threads "
+                    "in gar bench",
+                    text));
+  }
+  return out;
+}
+
+CudaPath path_of(BenchTransport transport) {
+  return transport == BenchTransport::kNccl ? CudaPath::kNccl : CudaPath::kIpc;
 }
 
 std::string describe(const BenchEntry& entry) { return entry.name + (entry.is_reproducible ? ", reproducible" : ""); }
@@ -286,8 +345,9 @@ BenchConfig parse_bench(const BenchArgs& args) {
   out.in_place = args.in_place;
   out.reproducible = args.reproducible;
   out.collective = parse_collective(args.collective);
-  out.cases = parse_cases(args, out.collective);
-  out.transport = parse_transport(args.transport);
+  out.device = parse_device(args.device);
+  out.cases = parse_cases(args, out.collective, out.device);
+  out.transport = parse_transport(args.transport, out.device);
   out.entries = parse_entries(args);
   if (!args.timeout.empty()) out.timeout_s = parse_timeout(args.timeout);
   if (!args.local.empty()) out.local = static_cast<int>(parse_whole("--local", args.local, {1, kMaxLocal}));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/gar/common.hpp"
+#include "apps/gar/device.hpp"
 #include "apps/gar/launch.hpp"
 #include "apps/gar/network.hpp"
 #include "gar/plan.hpp"
@@ -30,6 +31,7 @@ struct BenchArgs {
   std::string dtype = "float32";
   std::string op = "sum";
   std::string collective = "allreduce";
+  std::string device = "cpu";
   std::string transport = "auto";
   std::string algo;
   std::string plan;
@@ -43,7 +45,12 @@ struct BenchArgs {
 };
 void add_bench_options(CLI::App& verb, BenchArgs& args);
 
-enum class BenchTransport { kAuto, kThreads, kShm, kMpi };
+enum class BenchTransport { kAuto, kThreads, kShm, kMpi, kCudaIpc, kNccl };
+/// "auto", "cuda-ipc"; throws UsageError for what a device does not have. On GPUs auto is cuda-ipc.
+std::string_view word(BenchTransport transport);
+BenchTransport parse_transport(const std::string& text, Device device);
+/// Of the plans on GPUs.
+CudaPath path_of(BenchTransport transport);
 
 /// One of the things that are measured beside each other.
 struct BenchEntry {
@@ -73,6 +80,7 @@ struct BenchConfig {
   bool reproducible = false;
   std::vector<BenchCase> cases;
   Collective collective = Collective::kAllReduce;
+  Device device = Device::kCpu;
   BenchTransport transport = BenchTransport::kAuto;
   std::vector<BenchEntry> entries;
   double timeout_s = 30;

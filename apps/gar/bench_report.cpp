@@ -6,27 +6,15 @@
 #include <algorithm>
 #include <map>
 
+#include "apps/gar/device.hpp"
 #include "apps/gar/planning.hpp"
 #include "gar/reduction.hpp"
 
 namespace gar::cli {
 namespace {
 
-constexpr const char* kLine = "{:>13} {:>12} {:>9} {:>6} {:>5} {:>11} {:>8} {:>8} {:>7} {:>11} {:>8} {:>21}  {}\n";
-
-std::string_view transport_word(BenchTransport transport) {
-  switch (transport) {
-    case BenchTransport::kThreads:
-      return "threads";
-    case BenchTransport::kShm:
-      return "shm";
-    case BenchTransport::kMpi:
-      return "mpi";
-    case BenchTransport::kAuto:
-      break;
-  }
-  return "auto";
-}
+constexpr const char* kLine = "{:>13} {:>12} {:>9} {:>6} {:>5} {:>11} {:>8} {:>8} {:>7} {:>11} {:>8} {:>21}{}  {}\n";
+constexpr const char* kBound = " {:>11} {:>7}";  // on GPUs
 
 /// Microseconds with four digits.
 std::string format_us(double seconds) {
@@ -82,6 +70,10 @@ Json result_json(int num_ranks, const BenchResult& r) {
   out["chunks"] = r.num_chunks;
   out["reproducible"] = r.entry.is_reproducible;
   out["reason"] = r.reason;
+  if (r.is_on_gpu) {
+    out["bound_seconds"] = number_or_null(r.bound_seconds);
+    out["times_bound"] = r.bound_seconds > 0 ? Json(r.seconds.median / r.bound_seconds) : Json(nullptr);
+  }
   return out;
 }
 
@@ -173,10 +165,13 @@ std::string bench_header(const BenchConfig& config, const std::string& world) {
       fmt::format("# {} between {}, {}, {} iterations after {} for warming up{}\n", collective_word(config.collective),
                   world, config.in_place ? "in place" : "out of place", config.iterations, config.warmup,
                   config.check ? ", every element checked" : "");
+  const auto bound = [&](const char* seconds, const char* times) {
+    return config.device == Device::kCuda ? fmt::format(fmt::runtime(kBound), seconds, times) : "";
+  };
   out += "#\n" + fmt::format(fmt::runtime(kLine), "#        size", "count", "type", "redop", "root", "time", "algbw",
-                             "busbw", "#wrong", "predicted", "error", "p10..p90", "algorithm");
+                             "busbw", "#wrong", "predicted", "error", "p10..p90", bound("bound", "times"), "algorithm");
   out += fmt::format(fmt::runtime(kLine), "#         (B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "",
-                     "(us)", "", "(us)", "");
+                     "(us)", "", "(us)", bound("(us)", "bound"), "");
   while (out.ends_with(" \n")) out.erase(out.size() - 2, 1);
   return out;
 }
@@ -185,13 +180,18 @@ std::string bench_line(const BenchResult& r, bool color) {
   const bool is_predicted = r.predicted_seconds > 0;
   const std::string wrong = r.wrong ? std::to_string(*r.wrong) : "N/A";
   const std::string padded = fmt::format("{:>7}", wrong);
+  const bool has_bound = r.bound_seconds > 0;
+  const std::string bound =
+      !r.is_on_gpu ? ""
+                   : fmt::format(fmt::runtime(kBound), has_bound ? format_us(r.bound_seconds) : "-",
+                                 has_bound ? fmt::format("{:.2f}", r.seconds.median / r.bound_seconds) : "-");
   return fmt::format(
       fmt::runtime(kLine), r.size.bytes, r.size.count, to_string(r.kind.type), redop_word(r), -1,
       format_us(r.seconds.median), format_bandwidth(r.algbw), format_bandwidth(r.busbw),
       paint(padded, r.wrong.value_or(0) > 0 ? Paint::kRed : Paint::kPlain, color),
       is_predicted ? format_us(r.predicted_seconds) : "-",
       is_predicted ? fmt::format("{:+.0f}%", 100 * prediction_error(r.seconds.median, r.predicted_seconds)) : "-",
-      fmt::format("{}..{}", format_us(r.seconds.p10), format_us(r.seconds.p90)), algorithm_words(r));
+      fmt::format("{}..{}", format_us(r.seconds.p10), format_us(r.seconds.p90)), bound, algorithm_words(r));
 }
 
 std::vector<BenchRatio> bench_ratios(const std::vector<BenchResult>& results) {
@@ -232,6 +232,12 @@ std::string bench_footer(const std::vector<BenchResult>& results, const BenchOut
   std::string out;
   for (const BenchRatio& ratio : bench_ratios(results)) out += fmt::format("# {}\n", ratio_words(ratio));
   out += correction_words(results);
+  if (outcome.copy_bytes_per_s > 0) {
+    out += fmt::format(
+        "# bound: the bytes that all ranks' reductions and copies read and write, at the {} of a copy in GPU memory in "
+        "this run\n",
+        format_memory_bandwidth(outcome.copy_bytes_per_s));
+  }
   if (outcome.num_wrong > 0) {
     out += fmt::format("# WRONG: {} elements are not what they must be\n", format_grouped(outcome.num_wrong));
   }
@@ -244,7 +250,11 @@ Json bench_document(const BenchConfig& config, const BenchRecord& record) {
   out["collective"] = collective_word(config.collective);
   out["ranks"] = record.num_ranks;
   out["world"] = record.world;
-  out["requested_transport"] = transport_word(config.transport);
+  out["requested_transport"] = word(config.transport);
+  if (config.device == Device::kCuda) {
+    out["device"] = "cuda";
+    out["copy_bytes_per_s"] = record.outcome.copy_bytes_per_s;
+  }
   out["in_place"] = config.in_place;
   out["iterations"] = config.iterations;
   out["warmup"] = config.warmup;

@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "apps/gar/bench_bound.hpp"
 #include "apps/gar/bench_buffers.hpp"
 #include "apps/gar/bench_data.hpp"
+#include "apps/gar/device.hpp"
 
 namespace gar::cli {
 namespace {
@@ -22,23 +24,43 @@ using Clock = std::chrono::steady_clock;
 /// One of the things that are measured, on this rank.
 struct Runner {
   BenchEntry entry;
-  std::optional<Communicator> communicator;  ///< nothing for native
+  std::optional<Communicator> communicator;  ///< nothing for MPI's own
   MpiSession* mpi = nullptr;
+  CudaSession* cuda = nullptr;
 
+  [[nodiscard]] bool is_of_mpi() const { return mpi != nullptr; }
+  /// Complete when it returns.
   void run(const Call& call) {
     if (mpi != nullptr) {
       mpi->native(call);
       return;
     }
+    start(call);
+  }
+  /// Several, one after the other. On a GPU they follow each other in a stream, and only the end is waited for.
+  void run_all(const std::vector<Call>& calls) {
+    if (cuda == nullptr) {
+      for (const Call& call : calls) run(call);
+      return;
+    }
+    const Stream stream = cuda->stream();
+    for (const Call& call : calls) start(call, stream);
+    communicator->synchronize(stream);
+  }
+
+ private:
+  /// With a stream: returns when it is in that.
+  template <class... S>
+  void start(const Call& call, S... stream) {
     switch (call.collective) {
       case Collective::kAllReduce:
-        communicator->all_reduce(call.in, call.out, call.count, call.type, call.op);
+        communicator->all_reduce(call.in, call.out, call.count, call.type, call.op, stream...);
         break;
       case Collective::kReduceScatter:
-        communicator->reduce_scatter(call.in, call.out, call.count, call.type, call.op);
+        communicator->reduce_scatter(call.in, call.out, call.count, call.type, call.op, stream...);
         break;
       case Collective::kAllGather:
-        communicator->all_gather(call.in, call.out, call.count, call.type);
+        communicator->all_gather(call.in, call.out, call.count, call.type, stream...);
         break;
     }
   }
@@ -49,15 +71,18 @@ std::vector<Runner> make_runners(BenchWorld& world, const BenchConfig& config) {
   for (const BenchEntry& entry : config.entries) {
     Runner runner;
     runner.entry = entry;
-    if (entry.is_native) {
+    runner.cuda = world.cuda();
+    CommunicatorOptions options;
+    options.timeout_s = config.timeout_s;
+    if (entry.is_native && world.cuda() != nullptr) {
+      runner.communicator = world.native_communicator(options);
+    } else if (entry.is_native) {
       runner.mpi = world.mpi();
     } else {
-      CommunicatorOptions options;
       options.algorithm = entry.algorithm;
       if (entry.is_plan) options.plan = config.plan;
       options.topology = config.topology;
       options.reproducible = entry.is_reproducible;
-      options.timeout_s = config.timeout_s;
       runner.communicator.emplace(world.communicator(options));
     }
     out.push_back(std::move(runner));
@@ -68,8 +93,8 @@ std::vector<Runner> make_runners(BenchWorld& world, const BenchConfig& config) {
 /// All algorithms at one size, type and operator.
 class Round {
  public:
-  Round(BenchWorld& world, Control& control, BenchBuffers& buffers, const BenchConfig& config)
-      : world_(world), control_(control), buffers_(buffers), config_(config) {}
+  Round(BenchWorld& world, Control& control, BenchBuffers& buffers, const BenchConfig& config, double copy_bytes_per_s)
+      : world_(world), control_(control), buffers_(buffers), config_(config), copy_bytes_per_s_(copy_bytes_per_s) {}
 
   /// False: somebody wants to stop, and there are no results.
   bool measure(std::vector<Runner*> runners, const BenchCase& kind, const BenchSize& size, std::uint64_t seed,
@@ -77,7 +102,9 @@ class Round {
   [[nodiscard]] BenchResult result(std::size_t runner) const;
 
  private:
-  void check(std::size_t runner, std::uint64_t seed);
+  enum class How { kBlocking, kInStream };
+  void check(std::size_t runner, std::uint64_t seed, How how);
+  [[nodiscard]] double bound_of(const BenchResult& result) const;
   double time(Runner& runner);
   bool agree_to_go_on(std::vector<double> own);
 
@@ -85,6 +112,7 @@ class Round {
   Control& control_;
   BenchBuffers& buffers_;
   const BenchConfig& config_;
+  double copy_bytes_per_s_;  ///< of a GPU's memory
   std::vector<Runner*> runners_;
   BenchCase kind_;
   BenchSize size_;
@@ -93,21 +121,30 @@ class Round {
   std::vector<double> wrong_;                 ///< per runner, on this rank
 };
 
-void Round::check(std::size_t runner, std::uint64_t seed) {
+void Round::check(std::size_t runner, std::uint64_t seed, How how) {
   const BenchData data({kind_.type, kind_.op, world_.size(), seed});
   buffers_.fill(data);
-  const bool is_native = runners_[runner]->entry.is_native;
-  runners_[runner]->run(buffers_.call(0, is_native));
-  wrong_[runner] += static_cast<double>(buffers_.num_wrong(data, is_native));
+  Runner& on = *runners_[runner];
+  const Call call = buffers_.call(0, on.is_of_mpi());
+  if (how == How::kBlocking) {
+    on.run(call);
+  } else {
+    on.run_all({call});
+  }
+  wrong_[runner] += static_cast<double>(buffers_.num_wrong(data, on.is_of_mpi()));
 }
 
 double Round::time(Runner& runner) {
   buffers_.restore();
   std::vector<Call> calls;
-  for (std::int64_t i = 0; i < batch_; ++i) calls.push_back(buffers_.call(i, runner.entry.is_native));
+  for (std::int64_t i = 0; i < batch_; ++i) calls.push_back(buffers_.call(i, runner.is_of_mpi()));
   control_.barrier();
   const Clock::time_point start = Clock::now();
-  for (const Call& call : calls) runner.run(call);
+  if (batch_ == 1) {
+    runner.run(calls.front());
+  } else {
+    runner.run_all(calls);
+  }
   return std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(batch_);
 }
 
@@ -137,7 +174,7 @@ bool Round::measure(std::vector<Runner*> runners, const BenchCase& kind, const B
   };
   if (config_.check) {
     progress("checking");
-    for (std::size_t i = 0; i < runners_.size(); ++i) check(i, seed + 2 * i);
+    for (std::size_t i = 0; i < runners_.size(); ++i) check(i, seed + 2 * i, How::kBlocking);
   } else {
     buffers_.fill(BenchData({kind.type, kind.op, world_.size(), seed}));
   }
@@ -153,12 +190,23 @@ bool Round::measure(std::vector<Runner*> runners, const BenchCase& kind, const B
     if (!agree_to_go_on(own)) return false;
   }
   if (config_.check) {
-    for (std::size_t i = 0; i < runners_.size(); ++i) check(i, seed + 2 * i + 1);
+    for (std::size_t i = 0; i < runners_.size(); ++i) check(i, seed + 2 * i + 1, How::kInStream);
     const std::vector<double> all = control_.gather(wrong_);
     std::fill(wrong_.begin(), wrong_.end(), 0);
     for (std::size_t i = 0; i < all.size(); ++i) wrong_[i % wrong_.size()] += all[i];
   }
   return true;
+}
+
+/// All GPUs move their share of the plan's bytes at the same time, at best.
+double Round::bound_of(const BenchResult& result) const {
+  if (copy_bytes_per_s_ <= 0 || result.transport != word(CudaPath::kIpc)) return -1;
+  const auto bytes = static_cast<double>(size_.bytes);
+  const std::optional<double> traffic = result.entry.is_plan && config_.collective == Collective::kAllReduce
+                                            ? memory_traffic(*config_.plan, bytes)
+                                            : memory_traffic_of(result.plan, config_.collective, world_.size(), bytes);
+  if (!traffic) return -1;
+  return *traffic / std::min(world_.cuda()->num_devices(), world_.size()) / copy_bytes_per_s_;
 }
 
 BenchResult Round::result(std::size_t runner) const {
@@ -174,9 +222,10 @@ BenchResult Round::result(std::size_t runner) const {
   out.algbw = algorithm_bandwidth(static_cast<double>(size_.bytes), out.seconds.median);
   out.busbw = bus_bandwidth(config_.collective, world_.size(), out.algbw);
   if (config_.check) out.wrong = static_cast<std::int64_t>(wrong_[runner]);
-  if (r.mpi != nullptr) {
-    out.plan = r.mpi->library_version();
-    out.transport = "mpi";
+  out.is_on_gpu = r.cuda != nullptr;
+  if (r.entry.is_native) {
+    out.plan = r.is_of_mpi() ? r.mpi->library_version() : "NCCL " + r.cuda->nccl_version();
+    out.transport = r.is_of_mpi() ? "mpi" : "nccl";
     out.reason = "the library's own choice";
     return out;
   }
@@ -186,6 +235,7 @@ BenchResult Round::result(std::size_t runner) const {
   out.reason = report.reason;
   out.num_chunks = report.num_chunks;
   out.predicted_seconds = report.predicted_seconds;
+  out.bound_seconds = bound_of(out);
   const SizeCorrection* correction = correction_of(config_.profile, static_cast<double>(size_.bytes));
   if (correction != nullptr && config_.collective == Collective::kAllReduce && out.predicted_seconds > 0) {
     out.correction = correction->factor.value;
@@ -194,12 +244,12 @@ BenchResult Round::result(std::size_t runner) const {
   return out;
 }
 
-BenchBuffers make_buffers(const BenchConfig& config) {
+BenchBuffers make_buffers(const BenchConfig& config, CudaSession* cuda) {
   std::int64_t max_slots = 0;
   if (config.in_place) {
     for (const std::int64_t size : config.sizes) max_slots = std::max(max_slots, size * batch_of(config, size));
   }
-  return BenchBuffers(*std::max_element(config.sizes.begin(), config.sizes.end()), max_slots);
+  return {*std::max_element(config.sizes.begin(), config.sizes.end()), max_slots, cuda};
 }
 
 /// The algorithms that can do this; says once per reason why others cannot.
@@ -218,14 +268,36 @@ std::vector<Runner*> able_runners(std::vector<Runner>& runners, const BenchCase&
   return out;
 }
 
+/// By the first rank alone, while the others wait.
+double measure_copy(BenchWorld& world, Control& control) {
+  constexpr std::int64_t kMostBytes = std::int64_t{512} << 20;
+  constexpr std::int64_t kShareOfFree = 8;
+  if (world.cuda() == nullptr) return 0;
+  control.barrier();  // until all have come to rest
+  double own = 0;
+  if (world.rank() == 0) {
+    own = copy_bytes_per_s(*world.cuda(), std::min(kMostBytes, world.cuda()->free_bytes() / kShareOfFree));
+  }
+  return control.largest(std::span(&own, 1)).front();
+}
+
+void note_nccl(BenchWorld& world, const BenchConfig& config, const BenchWatch& watch) {
+  if (world.cuda() == nullptr || !watch.on_note || ranks_per_gpu(*world.cuda(), world.size()) == 1) return;
+  if (config.has_native() || config.transport == BenchTransport::kNccl) {
+    watch.on_note("NCCL goes over sockets between ranks that share a GPU; that is no statement about a cluster");
+  }
+}
+
 }  // namespace
 
 BenchOutcome run_bench(BenchWorld& world, const BenchConfig& config, const BenchWatch& watch) {
   Control control(world, config.timeout_s);
-  std::vector<Runner> runners = make_runners(world, config);
-  BenchBuffers buffers = make_buffers(config);
-  Round round(world, control, buffers, config);
   BenchOutcome outcome;
+  outcome.copy_bytes_per_s = measure_copy(world, control);
+  note_nccl(world, config, watch);
+  BenchBuffers buffers = make_buffers(config, world.cuda());
+  std::vector<Runner> runners = make_runners(world, config);
+  Round round(world, control, buffers, config, outcome.copy_bytes_per_s);
   std::vector<std::string> said;
   std::uint64_t seed = 1;
   for (const BenchCase& kind : config.cases) {

@@ -31,6 +31,8 @@ struct BenchResult {
   std::optional<std::int64_t> wrong;  ///< elements, over all ranks and both checks
   double predicted_seconds = -1;      ///< with the correction
   double correction = 1;              ///< a profile's factor for this size
+  bool is_on_gpu = false;
+  double bound_seconds = -1;  ///< of what must pass through the GPUs' memory; -1: not known
 };
 
 /// What the rank that prints wants to know as it happens. Functions may be empty.
@@ -42,7 +44,8 @@ struct BenchWatch {
 
 struct BenchOutcome {
   std::int64_t num_wrong = 0;
-  bool is_complete = true;  ///< false: stopped before the end
+  double copy_bytes_per_s = 0;  ///< reads plus writes of a copy in GPU memory, in the same run; 0: no GPU
+  bool is_complete = true;      ///< false: stopped before the end
 };
 
 /// The same on all ranks, and agreed on by all.

@@ -67,6 +67,64 @@ class ProcessWorld : public GroupWorld {
   int num_groups_ = 0;
 };
 
+class CudaGroup : public BenchGroup {
+ public:
+  CudaGroup(CudaSession& session, CudaPath path, CudaPlace place)
+      : session_(session), path_(path), place_(std::move(place)) {}
+  Communicator communicator(const CommunicatorOptions& options) override {
+    CudaPlace place = place_;
+    place.name += fmt::format("-{}", num_made_++);
+    return session_.communicator(place, options, path_);
+  }
+
+ private:
+  CudaSession& session_;
+  CudaPath path_;
+  CudaPlace place_;
+  int num_made_ = 0;
+};
+
+class CudaWorld : public GroupWorld {
+ public:
+  CudaWorld(const LocalRank& rank, CudaSession& session, CudaPath path)
+      : rank_(rank), session_(session), path_(path), all_(session, path, {rank.name + "-d", rank.rank, rank.size}) {}
+  [[nodiscard]] int rank() const override { return rank_.rank; }
+  [[nodiscard]] int size() const override { return rank_.size; }
+  [[nodiscard]] std::string words() const override {
+    const int num_gpus = std::min(session_.num_devices(), size());
+    return fmt::format("{} of this host on {} ({})", processes(size()),
+                       num_gpus == 1 ? "one GPU" : fmt::format("{} GPUs", num_gpus), session_.words());
+  }
+  Communicator communicator(const CommunicatorOptions& options) override {
+    // The first one is for control, on host memory.
+    if (num_made_++ == 0) return shared_memory_communicator(rank_.name, rank_.rank, rank_.size, options);
+    return all_.communicator(options);
+  }
+  CudaSession* cuda() override { return &session_; }
+  std::optional<Communicator> native_communicator(const CommunicatorOptions& options) override {
+    const CudaPlace place{fmt::format("{}-n{}", rank_.name, num_native_++), rank_.rank, rank_.size};
+    return session_.communicator(place, options, CudaPath::kNcclNative);
+  }
+  [[nodiscard]] bool is_stopping() const override { return rank_.is_stopping(); }
+  std::unique_ptr<BenchGroup> group(const std::vector<int>& ranks) override {
+    const int number = num_groups_++;
+    const auto self = std::find(ranks.begin(), ranks.end(), rank_.rank);
+    if (self == ranks.end()) return nullptr;
+    const CudaPlace place{fmt::format("{}-g{}", rank_.name, number), static_cast<int>(self - ranks.begin()),
+                          static_cast<int>(ranks.size())};
+    return std::make_unique<CudaGroup>(session_, path_, place);
+  }
+
+ private:
+  LocalRank rank_;
+  CudaSession& session_;
+  CudaPath path_;
+  CudaGroup all_;
+  int num_made_ = 0;
+  int num_native_ = 0;
+  int num_groups_ = 0;
+};
+
 class JobGroup : public BenchGroup {
  public:
   JobGroup(std::unique_ptr<MpiGroup> group, SessionPath path) : group_(std::move(group)), path_(path) {}
@@ -135,9 +193,17 @@ std::unique_ptr<BenchWorld> thread_world(ThreadHall& hall, int rank, std::functi
 
 std::unique_ptr<GroupWorld> process_world(const LocalRank& rank) { return std::make_unique<ProcessWorld>(rank); }
 
+std::unique_ptr<GroupWorld> cuda_world(const LocalRank& rank, CudaSession& session, CudaPath path) {
+  return std::make_unique<CudaWorld>(rank, session, path);
+}
+
 std::unique_ptr<GroupWorld> mpi_world(MpiSession& session, BenchTransport transport,
                                       std::function<bool()> is_stopping) {
   return std::make_unique<MpiWorld>(session, transport, std::move(is_stopping));
+}
+
+int ranks_per_gpu(const CudaSession& session, int num_ranks) {
+  return (num_ranks + session.num_devices() - 1) / session.num_devices();
 }
 
 Control::Control(BenchWorld& world, double timeout_s) : communicator_(control_communicator(world, timeout_s)) {}

@@ -4,11 +4,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "apps/gar/bench_options.hpp"
+#include "apps/gar/cuda_session.hpp"
 #include "apps/gar/launch.hpp"
 #include "apps/gar/mpi_session.hpp"
 #include "gar/communicator.hpp"
@@ -30,6 +32,12 @@ class BenchWorld {
   virtual Communicator communicator(const CommunicatorOptions& options) = 0;
   /// Where `native` runs; nothing: there is none.
   [[nodiscard]] virtual MpiSession* mpi() { return nullptr; }
+  /// The GPU that vectors are on; nothing: host memory.
+  [[nodiscard]] virtual CudaSession* cuda() { return nullptr; }
+  /// On GPUs: `native` as a communicator. Collective.
+  virtual std::optional<Communicator> native_communicator(const CommunicatorOptions& /*options*/) {
+    return std::nullopt;
+  }
   /// Has somebody asked this rank to stop?
   [[nodiscard]] virtual bool is_stopping() const = 0;
 };
@@ -69,7 +77,12 @@ class ThreadHall {
 
 std::unique_ptr<BenchWorld> thread_world(ThreadHall& hall, int rank, std::function<bool()> is_stopping);
 std::unique_ptr<GroupWorld> process_world(const LocalRank& rank);
+/// Processes whose vectors are on GPUs.
+std::unique_ptr<GroupWorld> cuda_world(const LocalRank& rank, CudaSession& session, CudaPath path);
 std::unique_ptr<GroupWorld> mpi_world(MpiSession& session, BenchTransport transport, std::function<bool()> is_stopping);
+
+/// Ranks that share a GPU with others, or 1.
+int ranks_per_gpu(const CudaSession& session, int num_ranks);
 
 /// What ranks tell each other beside what is measured.
 class Control {

@@ -124,6 +124,9 @@ int run_verb(const Context& context) {
   } catch (const TransportError& error) {
     print_error(context, error.what());
     return kExitRunTime;
+  } catch (const DeviceError& error) {
+    print_error(context, error.what());
+    return kExitRunTime;
   } catch (const Error& error) {
     print_error(context, error.what());
     return kExitBadInput;

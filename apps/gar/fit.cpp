@@ -144,14 +144,24 @@ bool has_any_mpi(std::optional<MpiLibrary> wish) {
   return false;
 }
 
+/// CUDA does not survive a fork: the parent never calls it.
+int run_fit_on_gpus(int size, const FitConfig& config, const Context& context) {
+  return run_local_processes(size, config.timeout_s + 10, [&](const LocalRank& rank) {
+    const std::unique_ptr<CudaSession> session = start_cuda(rank.rank, rank.size);
+    return run_fit_rank(*cuda_world(rank, *session, path_of(config.transport)), config, context);
+  });
+}
+
 int run_fit_here(const FitConfig& config, const Context& context) {
-  const int size = config.local.value_or(std::max(num_cores(), 2));
+  const bool is_cuda = config.device == Device::kCuda;
+  const int size = config.local.value_or(is_cuda ? 1 : std::max(num_cores(), 2));
   if (config.topology && config.topology->num_servers() != size) {
     throw InvalidArgument(fmt::format(
         "-t {}: the network has {} servers, but {} ranks take part; accepted is one server per rank, such as "
         "star:{}",
         config.topology->name(), config.topology->num_servers(), size, size));
   }
+  if (is_cuda) return run_fit_on_gpus(size, config, context);
   const bool needs_mpi = config.mpi || config.transport == BenchTransport::kMpi;
   if (needs_mpi || (config.is_validated && has_any_mpi(std::nullopt))) return run_mpirun(config.mpi, size);
   return run_local_processes(size, config.timeout_s + 10, [&](const LocalRank& rank) {
@@ -181,6 +191,8 @@ int run_fit_verb(const FitArgs& args, const Context& context) {
   const bool is_first = !job || job->rank == 0;
   try {
     const FitConfig config = parse_fit(args);
+    if (job && config.device == Device::kCuda) throw UsageError(kNoGpusUnderMpirun);
+    become_program_of(config.device);
     if (is_first) {
       check_writable("-o", config.output);
       check_writable("--save", config.save);
@@ -212,6 +224,8 @@ void add_fit(CLI::App& program, Context& context) {
                {{"the ranks of a cluster, for five minutes", "mpirun -n 16 gar fit --budget 5min -o profile.json"},
                 {"4 processes of this host, and how well what was not fitted is predicted",
                  "gar fit --local 4 --budget 60s --validate -o profile.json"},
+                {"a GPU's memory, and how 4 processes that share it reach each other's",
+                 "gar fit --device cuda --local 4 -o h200.json"},
                 {"keep what was measured, and fit several launches together",
                  "gar fit --from monday.json --from tuesday.json -o profile.json"},
                 {"use it", "gar predict -p profile.json --size 4MB"}});

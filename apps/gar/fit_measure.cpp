@@ -25,9 +25,8 @@ constexpr double kBatchSeconds = 2e-3;
 constexpr double kNetworkSeconds = 25e-3;
 constexpr double kReductionSeconds = 6e-3;  ///< longer than ranks that share a core take turns
 constexpr std::int64_t kMaxBatch = 4096;
-constexpr double kFirstTimes = 4;  ///< the least seconds: what took longer did so not only because it was the first
-constexpr double kLateStart = 1;   ///< seconds; more is a pause of the machine
-constexpr std::size_t kMaxRunners = 150;
+constexpr double kFirstTimes = 4;   ///< the least seconds: what took longer did so not only because it was the first
+constexpr double kLateStart = 1;    ///< seconds; more is a pause of the machine
 constexpr double kIdleShare = 0.8;  ///< of the expected time, that ranks without a part sleep
 
 double own_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
@@ -95,13 +94,29 @@ void CommonClock::sleep_until(double moment) const {
 FitEngine::FitEngine(GroupWorld& world, Control& control, const FitEngineOptions& options)
     : world_(world), control_(control), options_(options), clock_(control, world.rank(), world.size()) {
   const auto floats = static_cast<std::size_t>(std::max(options.most_floats, 1.0));
-  input_.assign(floats, 1.0F);
-  output_.assign(floats, 0.0F);
+  input_.assign(floats, 1.0F, world.cuda());
+  output_.assign(floats, 0.0F, world.cuda());
   if (options.has_messages) {
     const std::vector<std::string> networks = gather_texts(control, network_identity());
     const auto first = std::find(networks.begin(), networks.end(), networks[static_cast<std::size_t>(world.rank())]);
     is_counting_ = first - networks.begin() == world.rank();
     if (is_counting_) last_count_ = read_congestion();
+  }
+}
+
+void FitEngine::Floats::assign(std::size_t count, float value, CudaSession* cuda) {
+  constexpr std::size_t kMostAtOnce = std::size_t{1} << 22;
+  size_ = count;
+  if (cuda == nullptr) {
+    host_.assign(count, value);
+    return;
+  }
+  device_.reset();
+  device_ = cuda->allocate(static_cast<std::int64_t>(count * sizeof(float)));
+  const std::vector<float> part(std::min(count, kMostAtOnce), value);
+  for (std::size_t done = 0; done < count; done += part.size()) {
+    const std::size_t floats = std::min(part.size(), count - done);
+    cuda->upload(data() + done, part.data(), static_cast<std::int64_t>(floats * sizeof(float)));
   }
 }
 
@@ -133,24 +148,32 @@ FitEngine::Runner* FitEngine::runner(const Observation& cell) {
     options.log = [](std::string_view) {};
     out.communicator.emplace(group->communicator(options));
   }
-  if (runners_.size() > kMaxRunners) runners_.pop_back();
+  if (runners_.size() > options_.max_runners) runners_.pop_back();
   return &out;
 }
 
-std::function<void()> FitEngine::reduction_of(const Observation& cell) {
+FitEngine::Body FitEngine::reduction_of(const Observation& cell) {
   constexpr std::size_t kMostOperands = 16;
   const auto floats = static_cast<std::size_t>(cell.size_floats);
-  if (operands_.size() < (kMostOperands + 1) * floats) operands_.assign((kMostOperands + 1) * floats, 1.0F);
+  if (operands_.size() < (kMostOperands + 1) * floats) {
+    operands_.assign((kMostOperands + 1) * floats, 1.0F, world_.cuda());
+  }
   std::vector<const void*> operands;
   for (std::size_t i = 0; i < static_cast<std::size_t>(cell.fan_in); ++i) {
-    operands.push_back(&operands_[(i + 1) * floats]);
+    operands.push_back(operands_.data() + (i + 1) * floats);
   }
-  return [this, operands, floats] {
-    reduce(DataType::kFloat32, ReduceOp::kSum, operands_.data(), operands, static_cast<std::int64_t>(floats));
-  };
+  const auto count = static_cast<std::int64_t>(floats);
+  if (CudaSession* cuda = world_.cuda(); cuda != nullptr) {
+    const auto reduction = [this, cuda, operands, count] {
+      cuda->reduce(DataType::kFloat32, ReduceOp::kSum, operands_.data(), operands, count);
+    };
+    return {{}, [cuda, reduction](std::int64_t batch) { return cuda->time(reduction, batch); }};
+  }
+  return {[this, operands, count] { reduce(DataType::kFloat32, ReduceOp::kSum, operands_.data(), operands, count); },
+          {}};
 }
 
-std::function<void()> FitEngine::body_of(const Observation& cell) {
+FitEngine::Body FitEngine::body_of(const Observation& cell) {
   if (cell.kind == ObservationKind::kReduction) {
     if (!takes_part(cell)) return {};
     return reduction_of(cell);
@@ -159,28 +182,31 @@ std::function<void()> FitEngine::body_of(const Observation& cell) {
   if (!takes_part(cell)) return {};
   const auto floats = static_cast<std::int64_t>(cell.size_floats);
   if (cell.kind == ObservationKind::kGather) {
-    return [this, on, floats] { on->group->mpi()->gather_to_first(input(), output(), 4 * floats); };
+    return {[this, on, floats] { on->group->mpi()->gather_to_first(input(), output(), 4 * floats); }, {}};
   }
   if (cell.is_native) {
-    return [this, on, floats] {
-      on->group->mpi()->native({Collective::kAllReduce, input(), output(), floats, DataType::kFloat32, ReduceOp::kSum});
-    };
+    return {[this, on, floats] {
+              on->group->mpi()->native(
+                  {Collective::kAllReduce, input(), output(), floats, DataType::kFloat32, ReduceOp::kSum});
+            },
+            {}};
   }
   if (cell.collective == Collective::kAllGather) {
     const std::int64_t block = floats / static_cast<std::int64_t>(cell.servers.size());
-    return [this, on, block] { on->communicator->all_gather(input(), output(), block, DataType::kFloat32); };
+    return {[this, on, block] { on->communicator->all_gather(input(), output(), block, DataType::kFloat32); }, {}};
   }
-  return [this, on, floats] { on->communicator->all_reduce(input(), output(), floats, DataType::kFloat32); };
+  return {[this, on, floats] { on->communicator->all_reduce(input(), output(), floats, DataType::kFloat32); }, {}};
 }
 
-double FitEngine::time(const std::function<void()>& body, std::int64_t batch, double expected_s, bool is_alone) {
+double FitEngine::time(const Body& body, std::int64_t batch, double expected_s, bool is_alone) {
   if (!body) {
     clock_.sleep_until(start_ + kIdleShare * expected_s * static_cast<double>(batch));
     return -1;
   }
   clock_.sleep_until(start_);
+  if (body.time) return body.time(batch);
   const double begin = is_alone ? std::max(start_, clock_.now() - kLateStart) : clock_.now();
-  for (std::int64_t i = 0; i < batch; ++i) body();
+  for (std::int64_t i = 0; i < batch; ++i) body.run();
   return (clock_.now() - begin) / static_cast<double>(batch);
 }
 
@@ -222,7 +248,7 @@ bool FitEngine::warm_up(FitGroup& group) {
   const bool is_first = group.batches.empty();
   for (std::size_t i = 0; i < group.cells.size(); ++i) {
     const Observation& cell = group.cells[i];
-    const std::function<void()> body = body_of(cell);
+    const Body body = body_of(cell);
     if (meet(-1).is_stopping) return false;
     Meeting met = meet(time(body, 1, 0));
     if (met.is_stopping) return false;
@@ -247,7 +273,7 @@ bool FitEngine::visit(FitGroup& group, int repetitions) {
     for (std::size_t k = 0; k < num_cells; ++k) {
       const std::size_t which = (k + static_cast<std::size_t>(repetition)) % num_cells;
       Observation& cell = group.cells[which];
-      const std::function<void()> body = body_of(cell);
+      const Body body = body_of(cell);
       const auto batch = group.batches[which];
       const double expected = cell.seconds.empty() ? 0 : cell.seconds.back();
       const Meeting met = meet(time(body, batch, expected, cell.kind == ObservationKind::kReduction));
@@ -262,7 +288,7 @@ bool FitEngine::visit(FitGroup& group, int repetitions) {
 
 std::optional<std::vector<double>> FitEngine::time_ranks(const std::function<void()>& body) {
   if (meet(-1).is_stopping) return std::nullopt;
-  Meeting met = meet(time(body, 1, 0));
+  Meeting met = meet(time({body, {}}, 1, 0));
   if (met.is_stopping) return std::nullopt;
   return std::move(met.seconds);
 }

@@ -43,6 +43,7 @@ struct FitEngineOptions {
   double timeout_s = 30;
   bool has_messages = false;  ///< a network is measured: count its congestion, and take more time for short operations
   double most_floats = 0;     ///< the longest vector
+  std::size_t max_runners = 150;  ///< communicators that are kept
 };
 
 class FitEngine {
@@ -67,6 +68,24 @@ class FitEngine {
     std::shared_ptr<BenchGroup> group;
     std::optional<Communicator> communicator;
   };
+  /// What one repetition of a cell runs; without either: nothing, on this rank.
+  struct Body {
+    std::function<void()> run;
+    std::function<double(std::int64_t)> time;  ///< runs it so often and says what one took, by the GPU's clock
+    explicit operator bool() const { return run || time; }
+  };
+  /// Floats on the host, or on a GPU.
+  class Floats {
+   public:
+    void assign(std::size_t count, float value, CudaSession* cuda);
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] float* data() { return device_ ? reinterpret_cast<float*>(device_.get()) : host_.data(); }
+
+   private:
+    std::size_t size_ = 0;
+    std::vector<float> host_;
+    DeviceMemory device_;
+  };
   struct Meeting {
     std::vector<double> seconds;  ///< of every rank; -1: no part
     double slowest = 0;
@@ -77,16 +96,15 @@ class FitEngine {
 
   Runner* runner(const Observation& cell);
   [[nodiscard]] bool takes_part(const Observation& cell) const;
-  /// What one repetition of a cell runs; empty: nothing, on this rank.
-  std::function<void()> body_of(const Observation& cell);
-  std::function<void()> reduction_of(const Observation& cell);
+  Body body_of(const Observation& cell);
+  Body reduction_of(const Observation& cell);
   /// Of one repetition.
   [[nodiscard]] double least_seconds(const Observation& cell) const;
   /// Runs every cell without counting it, and finds out the batches. False as above.
   bool warm_up(FitGroup& group);
   /// Runs it `batch` times from the agreed moment on; seconds of one, or -1. `is_alone`: no rank waits for another, so
   /// who has to wait for a core has done so since that moment.
-  double time(const std::function<void()>& body, std::int64_t batch, double expected_s, bool is_alone = false);
+  double time(const Body& body, std::int64_t batch, double expected_s, bool is_alone = false);
   Meeting meet(double seconds);
 
   GroupWorld& world_;
@@ -96,10 +114,10 @@ class FitEngine {
   bool is_counting_ = false;  ///< this rank is the one of its network that reads the counters
   CongestionCount last_count_;
   double start_ = 0;  ///< the agreed moment
+  Floats input_;
+  Floats output_;
+  Floats operands_;
   std::list<Runner> runners_;
-  std::vector<float> input_;
-  std::vector<float> output_;
-  std::vector<float> operands_;
 };
 
 }  // namespace gar::cli

@@ -98,6 +98,7 @@ Provenance find_provenance(GroupWorld& world, Control& control, const std::vecto
   }
   out.kernel = fmt::format("{} {}", names.sysname, names.release);
   if (world.mpi() != nullptr) out.mpi = world.mpi()->library_version();
+  if (world.cuda() != nullptr) out.device = world.cuda()->words();
   out.num_ranks = world.size();
   return out;
 }
@@ -170,6 +171,17 @@ double shared_cores(const Topology& topology, double num_cores, double num_ranks
   return num_cores * std::min(1.0, static_cast<double>(most) / num_ranks);
 }
 
+namespace {
+
+/// Ranks that share a GPU share its memory, as ranks that share a core do that.
+void place_on_gpus(CudaSession& cuda, const FitConfig& config, FitNetwork& out) {
+  const auto num_ranks = static_cast<double>(out.host_of.size());
+  out.provenance.transport = num_ranks > 1 ? word(config.transport) : "";
+  out.cores = shared_cores(out.topology, cuda.num_devices(), num_ranks);
+}
+
+}  // namespace
+
 FitNetwork find_network(GroupWorld& world, Control& control, const FitConfig& config) {
   const auto size = static_cast<std::size_t>(world.size());
   std::vector<int> host_of = world.mpi() != nullptr ? world.mpi()->hosts() : std::vector<int>(size, 0);
@@ -192,6 +204,7 @@ FitNetwork find_network(GroupWorld& world, Control& control, const FitConfig& co
       out.provenance.cpu = fmt::format("{}, {} core{}", cpu_model(), num_processors, num_processors == 1 ? "" : "s");
     }
   }
+  if (world.cuda() != nullptr) place_on_gpus(*world.cuda(), config, out);
   return out;
 }
 

@@ -63,6 +63,7 @@ void check_sources(const FitArgs& args) {
   if (!args.topology.empty()) refuse("-t");
   if (!args.sizes.empty()) refuse("--sizes");
   if (!args.mpi.empty()) refuse("--mpi");
+  if (args.device != "cpu") refuse("--device");
 }
 
 std::string shape_of(const Topology& topology) {
@@ -116,7 +117,10 @@ void join(Measurements& all, Measurements more) {
 }  // namespace
 
 void add_fit_options(CLI::App& verb, FitArgs& args) {
-  verb.add_option("--local", args.local, "Start this many processes on this host (default: one per core, at least 2)")
+  verb.add_option(
+          "--local", args.local,
+          "Start this many processes on this host (default: one per core, at least 2; with --device cuda one, for "
+          "its memory alone)")
       ->type_name("N");
   verb.add_option("-o,--output", args.output, "Write the profile to this file")->type_name("profile.json");
   verb.add_option("--save", args.save, "Write what was measured to this file")->type_name("measurements.json");
@@ -136,9 +140,15 @@ void add_fit_options(CLI::App& verb, FitArgs& args) {
       ->type_name("T");
   verb.add_option("--sizes", args.sizes, "Lengths of the vectors (default: chosen by a probe and the budget)")
       ->type_name("SIZE[,SIZE...]");
-  verb.add_option("--transport", args.transport, "What connects the ranks; auto: shared memory, MPI between hosts")
+  add_device_option(verb, args.device,
+                    "Whose memory is measured; cuda: a GPU's, and with --local what connects ranks on the GPUs of this "
+                    "host");
+  verb.add_option(
+          "--transport", args.transport,
+          "What connects the ranks; auto: shared memory, MPI between hosts; cuda-ipc (auto there) and nccl with "
+          "--device cuda")
       ->type_name("T")
-      ->check(CLI::IsMember({"auto", "shm", "mpi"}))
+      ->check(CLI::IsMember({"auto", "shm", "mpi", "cuda-ipc", "nccl"}))
       ->capture_default_str();
   verb.add_option("--mpi", args.mpi, "Which MPI --local starts when --validate or --transport mpi needs one")
       ->type_name("M")
@@ -203,10 +213,10 @@ FitConfig parse_fit(const FitArgs& args) {
   out.from = args.from;
   out.budget_s = parse_duration("--budget", args.budget);
   if (!args.sizes.empty()) out.sizes = parse_fit_sizes(args.sizes);
-  out.transport = args.transport == "shm"   ? BenchTransport::kShm
-                  : args.transport == "mpi" ? BenchTransport::kMpi
-                                            : BenchTransport::kAuto;
+  out.device = parse_device(args.device);
+  out.transport = parse_transport(args.transport, out.device);
   if (!args.mpi.empty()) out.mpi = args.mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;
+  if (out.mpi && out.device == Device::kCuda) throw UsageError("--mpi does not go with --device cuda");
   out.seed = parse_number<std::uint64_t>("--seed", args.seed, 0, ~std::uint64_t{0}, "a whole number from 0");
   if (!args.timeout.empty()) {
     out.timeout_s =

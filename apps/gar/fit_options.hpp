@@ -23,6 +23,7 @@ struct FitArgs {
   std::string budget = "60s";
   std::string topology;
   std::string mpi;
+  std::string device = "cpu";
   std::string transport = "auto";
   std::string sizes;
   std::string seed = "1";
@@ -39,6 +40,7 @@ struct FitConfig {
   double budget_s = 60;
   std::optional<Topology> topology;
   std::optional<MpiLibrary> mpi;
+  Device device = Device::kCpu;
   BenchTransport transport = BenchTransport::kAuto;
   std::vector<double> sizes;  ///< floats, ascending; empty: chosen
   std::uint64_t seed = 1;

@@ -64,10 +64,11 @@ class Planner {
       : topology_(topology), sizes_(sizes), scope_(scope) {}
 
   std::vector<FitGroup> run() {
-    add_ping_pong();
+    const bool has_network = topology_.num_servers() > 1;
+    if (has_network) add_ping_pong();
     add_reductions();
-    add_sets();
-    if (scope_.is_validated) add_held_out();
+    if (has_network) add_sets();
+    if (has_network && scope_.is_validated) add_held_out();
     std::stable_sort(groups_.begin(), groups_.end(), [](const Ordered& a, const Ordered& b) {
       if (a.group.is_essential != b.group.is_essential) return a.group.is_essential;
       return a.order < b.order;
@@ -96,7 +97,9 @@ class Planner {
   void add_reductions() {
     std::vector<std::int64_t> all;
     for (std::int64_t s = 0; s < topology_.num_servers(); ++s) all.push_back(s);
-    for (const std::vector<std::int64_t>& servers : {all, {0}}) {
+    std::vector<std::vector<std::int64_t>> sets{{0}};
+    if (!scope_.has_lone_reductions) sets.insert(sets.begin(), all);
+    for (const std::vector<std::int64_t>& servers : sets) {
       for (std::size_t i = 0; i < sizes_.reduction.size(); ++i) {
         std::vector<Observation> cells;
         for (const std::int64_t fan_in : kFanIns) {
@@ -107,7 +110,7 @@ class Planner {
           cell.fan_in = fan_in;
           cells.push_back(std::move(cell));
         }
-        add(std::move(cells), static_cast<double>(i) * 0.7, i < 2 && servers.size() > 1);
+        add(std::move(cells), static_cast<double>(i) * 0.7, i < 2 && servers == sets.front());
       }
     }
   }

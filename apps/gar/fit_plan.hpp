@@ -27,6 +27,8 @@ struct FitScope {
   /// Incast is there: receivers that admit so many senders at once are measured, too, and it is these that held-out
   /// cases are about; 0: everybody always sends.
   std::int64_t max_senders = 0;
+  /// Ranks share a GPU: one of them reduces alone, since the others would only take turns with it.
+  bool has_lone_reductions = false;
 };
 
 /// Observations that are measured in turns. `seconds` are empty in a plan, and fill up as they are measured.

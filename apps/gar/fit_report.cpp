@@ -248,6 +248,11 @@ std::string cell_table(const FitReport& report, bool color) {
 std::string head_words(const FitReport& report) {
   const Provenance& p = report.profile.provenance;
   const std::string mpi = p.mpi.empty() ? "" : fmt::format(" under {}", p.mpi);
+  if (!p.device.empty()) {
+    const std::string how = p.transport.empty() ? "alone" : fmt::format("over {}", p.transport);
+    return fmt::format("{} rank{} on {}, {}: {} measurements in {}\n", p.num_ranks, p.num_ranks == 1 ? "" : "s",
+                       p.device, how, format_grouped(p.num_measurements), format_seconds(p.seconds, 3));
+  }
   return fmt::format("{} ranks on '{}' over {}{}: {} measurements in {}\n", p.num_ranks,
                      report.measurements.topology.name(), p.transport.empty() ? "?" : p.transport, mpi,
                      format_grouped(p.num_measurements), format_seconds(p.seconds, 3));

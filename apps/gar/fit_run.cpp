@@ -22,6 +22,8 @@ namespace {
 /// Ranks that have nothing to do wait for the others as long as these take; who dies is noticed otherwise.
 constexpr double kControlTimeout = 3600;
 constexpr double kMostFloats = 4e6;
+constexpr double kMostDeviceFloats = 1 << 26;                         ///< 256 MiB
+constexpr std::array<double, 2> kDeviceReductions{1 << 24, 1 << 26};  ///< floats: beyond the caches of a GPU
 constexpr double kProbeShare = 1.0 / 400;  ///< of the budget, for the last repetition of the probe
 constexpr double kReductionShare = 1.0 / 50;
 constexpr double kBytesPerSecond = 2e9;  ///< that a core reads at least
@@ -32,10 +34,23 @@ constexpr std::int64_t kAdmitted = 2;  ///< senders at once: what the runtime ad
 constexpr double kLinkShare = 0.25;    ///< of the largest length, for messages over single links
 
 /// What a rank may take without driving others out.
-double memory_of_rank(Control& control, const FitNetwork& network) {
-  const double available = available_bytes();
+double memory_of_rank(GroupWorld& world, Control& control, const FitNetwork& network) {
+  CudaSession* cuda = world.cuda();
+  const double available = cuda != nullptr ? static_cast<double>(cuda->free_bytes()) : available_bytes();
   const double less = available < 0 ? -kAssumedMemory : -available;  // the largest of negative ones is the least
-  return -control.largest(std::span(&less, 1)).front() / 4 / static_cast<double>(network.ranks_per_machine);
+  const auto sharers =
+      static_cast<double>(cuda != nullptr ? ranks_per_gpu(*cuda, world.size()) : network.ranks_per_machine);
+  return -control.largest(std::span(&less, 1)).front() / 4 / sharers;
+}
+
+std::vector<double> device_reduction_sizes(double memory_bytes) {
+  std::vector<double> out;
+  const double fits = memory_bytes / 4 / (kMaxFanIn + 1);
+  for (const double floats : kDeviceReductions) {
+    const double size = two_digits(std::min(floats, fits * floats / kDeviceReductions.back()));
+    if (out.empty() || size > out.back()) out.push_back(size);
+  }
+  return out;
 }
 
 std::vector<double> reduction_sizes(double memory_bytes, double budget_s, double ranks_per_core) {
@@ -57,16 +72,18 @@ class Run {
         on_progress_(on_progress),
         control_(world, kControlTimeout),
         network_(find_network(world, control_, config)),
-        memory_(memory_of_rank(control_, network_)),
+        memory_(memory_of_rank(world, control_, network_)),
         most_floats_(most_floats()),
         engine_(world, control_, engine_options()) {}
 
   FitRun run() {
     FitRun out{Measurements{network_.topology, network_.cores, {}, {}, network_.provenance, network_.is_memory}};
     sizes_.collective = config_.sizes;
-    out.is_stopped = sizes_.collective.empty() && !choose_lengths();
+    const bool has_network = world_.size() > 1;
+    out.is_stopped = has_network && sizes_.collective.empty() && !choose_lengths();
     if (!out.is_stopped) {
-      sizes_.reduction = reduction_sizes(memory_, config_.budget_s, ranks_per_core());
+      sizes_.reduction = world_.cuda() != nullptr ? device_reduction_sizes(memory_)
+                                                  : reduction_sizes(memory_, config_.budget_s, ranks_per_core());
       groups_ = plan_fit(network_.topology, sizes_, scope());
       out.is_stopped = !measure(out);
     }
@@ -85,13 +102,17 @@ class Run {
   /// Room for the held-out lengths beyond the largest.
   [[nodiscard]] double most_floats() const {
     if (!config_.sizes.empty()) return config_.sizes.back();
-    return std::min(kMostFloats, memory_ / 16);
+    return std::min(world_.cuda() != nullptr ? kMostDeviceFloats : kMostFloats, memory_ / 16);
   }
   [[nodiscard]] FitEngineOptions engine_options() const {
-    return {config_.timeout_s, network_.has_messages, 2 * most_floats_};
+    FitEngineOptions out{config_.timeout_s, network_.has_messages, 2 * most_floats_};
+    // Streams, events and mappings of a GPU are scarcer than shared memory, NCCL's buffers scarcer than both.
+    if (world_.cuda() != nullptr) out.max_runners = config_.transport == BenchTransport::kNccl ? 8 : 32;
+    return out;
   }
   [[nodiscard]] FitScope scope() const {
-    return {network_.has_messages, world_.mpi() != nullptr, config_.is_validated, max_senders_};
+    return {network_.has_messages, world_.mpi() != nullptr, config_.is_validated, max_senders_,
+            world_.cuda() != nullptr};
   }
   void say(const std::string& what) const {
     if (!on_progress_) return;
@@ -186,7 +207,7 @@ class Run {
     for (const Observation& o : out.measurements.observations) {
       provenance.num_measurements += static_cast<std::int64_t>(o.seconds.size());
     }
-    if (config_.is_validated && world_.mpi() == nullptr) {
+    if (config_.is_validated && world_.mpi() == nullptr && world_.cuda() == nullptr) {
       out.notes.emplace_back("there is no MPI: nothing is held against an MPI library's own AllReduce");
     }
     control_.barrier();

@@ -248,6 +248,8 @@ Failure describe_failure(const std::exception_ptr& error) {
     return {kExitUsage, e.what()};
   } catch (const TransportError& e) {
     return {kExitRunTime, e.what()};
+  } catch (const DeviceError& e) {
+    return {kExitRunTime, e.what()};
   } catch (const Error& e) {
     return {kExitBadInput, e.what()};
   } catch (const std::bad_alloc&) {

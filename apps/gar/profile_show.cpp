@@ -133,6 +133,7 @@ std::string provenance_lines(const Provenance& p) {
   line("kernel", p.kernel);
   line("cpu", p.cpu);
   line("mpi", p.mpi);
+  line("device", p.device);
   line("transport", p.transport);
   if (p.num_measurements > 0)
     line("work", fmt::format("{} measurements of {} ranks in {}", format_grouped(p.num_measurements), p.num_ranks,

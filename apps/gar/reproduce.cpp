@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string_view>
 
+#include "apps/gar/device.hpp"
 #include "apps/gar/verbs.hpp"
 
 namespace gar::cli {
@@ -21,13 +23,16 @@ struct Options {
   std::string count;  ///< empty: that of the target
   std::string ranks = "12";
   std::string measured;
+  std::string device = "cpu";
 };
 
 std::vector<Target> all_targets(const Options& options) {
   const auto count_or = [count = options.count](const char* otherwise) {
     return parse_count("--count", count.empty() ? otherwise : count);
   };
-  const auto calc = [count_or](const Context& context, Json& document) {
+  const Device device = parse_device(options.device);
+  const auto calc = [count_or, device](const Context& context, Json& document) {
+    if (device == Device::kCuda) return reproduce_calc_on_gpu(count_or("1.5e8"), context, document);
     return reproduce_calc(count_or("4e7"), context, document);
   };
   const auto breakdown = [count_or, ranks = options.ranks](const Context& context, Json& document) {
@@ -77,6 +82,14 @@ int reproduce(const Options& options, const Context& context) {
     }
     if (!known) throw UsageError(fmt::format("'{}' cannot be reproduced; accepted: {}", asked, target_names()));
   }
+  if (parse_device(options.device) == Device::kCuda) {
+    for (const Target* t : chosen) {
+      if (std::string_view(t->name) != "fig:calc") {
+        throw UsageError(fmt::format("--device cuda does not go with {}; accepted: fig:calc", t->name));
+      }
+    }
+    become_program_of(Device::kCuda);
+  }
   bool ok = true;
   Json document = json_document("gar.reproduce/1");
   document["reproductions"] = Json::array();
@@ -111,8 +124,11 @@ void add_reproduce(CLI::App& program, Context& context) {
       ->type_name("TARGET")
       ->default_val(std::vector<std::string>{"all"});
   verb.add_option("--count", options->count,
-                  "fig:calc: floats of each of its 17 vectors (4e7); fig:breakdown: floats of the vector (4e6)")
+                  "fig:calc: floats of each of its 17 vectors (4e7; on a GPU 1.5e8, as in the paper); fig:breakdown: "
+                  "floats of the vector (4e6)")
       ->type_name("N");
+  add_device_option(verb, options->device,
+                    "fig:calc: whose memory is measured; cuda: a GPU's, beside the paper's K40c");
   verb.add_option("--ranks", options->ranks, "fig:breakdown: processes")->type_name("N")->capture_default_str();
   verb.add_option("--measured", options->measured,
                   "fig:incast, table:gentreereal: measurements of your own network (gar fit --save) beside the paper's")
@@ -126,6 +142,7 @@ void add_reproduce(CLI::App& program, Context& context) {
              {"the incast curve, the paper's and that of your network",
               "gar fit --save net.json && gar reproduce fig:incast --measured net.json"},
              {"the time per add of n-ary reductions, on this machine", "gar reproduce fig:calc"},
+             {"the same on a GPU, beside the paper's", "gar reproduce fig:calc --device cuda"},
              {"calculation and communication between 12 processes, on this machine", "gar reproduce fig:breakdown"}});
   on_run(verb, context, [options, &context] { return reproduce(*options, context); });
 }

@@ -29,6 +29,8 @@ bool reproduce_gentreereal(const std::string& measured, const Context& context, 
 bool reproduce_incast(const std::string& measured, const Context& context, Json& document);
 /// Figure `fig:calc`, measured on this machine with vectors of `count` floats.
 bool reproduce_calc(std::int64_t count, const Context& context, Json& document);
+/// The same on a GPU, beside the paper's. Throws DeviceError when there is none.
+bool reproduce_calc_on_gpu(std::int64_t count, const Context& context, Json& document);
 /// Figure `fig:breakdown`, measured between `num_ranks` processes of this machine.
 bool reproduce_breakdown(int num_ranks, std::int64_t count, const Context& context, Json& document);
 /// The planners against the baselines and the lower bound, on the six networks.

@@ -24,6 +24,11 @@
 
 namespace gar {
 
+/// A cudaStream_t, for communicators on GPUs (gar/cuda.hpp). Null is CUDA's default stream.
+struct Stream {
+  void* handle = nullptr;
+};
+
 struct CommunicatorOptions {
   /// As on the command line ("ring", "hcps:4x2", "gentree+"); empty: gentree+, and a latency path for small vectors.
   /// GAR_ALGO in the environment is taken when this is empty.
@@ -48,7 +53,7 @@ struct CommunicatorOptions {
 /// What ran, for reports.
 struct PlanReport {
   std::string algorithm;          ///< "cps", "latency", "copy", ...
-  std::string transport;          ///< "threads", "shm", "mpi", "shm+mpi"
+  std::string transport;          ///< "threads", "shm", "mpi", "shm+mpi", "cuda-ipc", "nccl"
   std::string reason;             ///< in words
   std::int64_t num_chunks = 1;    ///< parts that follow each other
   double predicted_seconds = -1;  ///< by the model with the parameters in use; -1: no prediction
@@ -99,6 +104,17 @@ class Communicator {
   void all_gather(const void* in, void* out, std::int64_t block_count, DataType type);
   /// No rank leaves before every rank has come.
   void barrier();
+
+  /// On GPUs: returns when the operation is in the stream, where it happens after what was there before. Without a
+  /// stream (above, and requests) an operation on device memory runs on a stream of the communicator, after what CUDA's
+  /// default stream has, and is complete when the call returns. Throws InvalidArgument on communicators for host
+  /// memory.
+  void all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op, Stream stream);
+  void reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op, Stream stream);
+  void all_gather(const void* in, void* out, std::int64_t block_count, DataType type, Stream stream);
+  /// Returns when everything in the stream is done. Unlike cudaStreamSynchronize it notices a peer that has died or
+  /// failed, and throws TransportError.
+  void synchronize(Stream stream);
 
   /// Non-blocking: completes without further calls where the transport allows a thread of its own; otherwise inside
   /// test and wait (of any request).

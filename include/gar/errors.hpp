@@ -36,4 +36,11 @@ class TransportError : public Error {
   using Error::Error;
 };
 
+/// A GPU that cannot do what is asked of it: no driver, no memory. A communicator stays usable: the operation has begun
+/// on no rank, and all ranks are told.
+class DeviceError : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace gar

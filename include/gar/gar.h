@@ -34,7 +34,8 @@ enum {
   GAR_ERROR_PLAN = 3,       ///< the plan is malformed, or does not fit the communicator
   GAR_ERROR_PARSE = 4,      ///< a file cannot be read, or is not what its format allows
   GAR_ERROR_MEMORY = 5,     ///< out of memory
-  GAR_ERROR_INTERNAL = 6    ///< none of the above: a defect of the library
+  GAR_ERROR_INTERNAL = 6,   ///< none of the others: a defect of the library
+  GAR_ERROR_DEVICE = 7      ///< a GPU cannot do it (no driver, no memory); it has begun on no rank, and all are told
 };
 
 /// The values of gar_type.
@@ -133,6 +134,20 @@ gar_status gar_reduce_scatter(gar_comm* comm, const void* in, void* out, int64_t
 gar_status gar_all_gather(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type);
 /// No rank leaves before every rank has come.
 gar_status gar_barrier(gar_comm* comm);
+
+/// On communicators of gar/gar_cuda.h: gar_all_reduce in the order of `stream`, a cudaStream_t (NULL: CUDA's default
+/// stream); returns when the operation is in the stream. GAR_ERROR_ARGUMENT on communicators for host memory.
+gar_status gar_all_reduce_on_stream(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op,
+                                    void* stream);
+/// gar_reduce_scatter in the order of a stream.
+gar_status gar_reduce_scatter_on_stream(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
+                                        gar_op op, void* stream);
+/// gar_all_gather in the order of a stream.
+gar_status gar_all_gather_on_stream(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
+                                    void* stream);
+/// Returns when everything in the stream is done; unlike cudaStreamSynchronize it notices a peer that has died or
+/// failed, and returns GAR_ERROR_TRANSPORT.
+gar_status gar_stream_synchronize(gar_comm* comm, void* stream);
 
 /// gar_all_reduce that returns at once. The buffers must live, and must not be touched, until the request is complete.
 /// On failure nothing is written to `request`.

@@ -102,7 +102,8 @@ struct Provenance {
   std::string transport;
   std::int64_t num_ranks = 0;
   std::int64_t num_measurements = 0;
-  double seconds = 0;  ///< that measuring took
+  double seconds = 0;       ///< that measuring took
+  std::string device = {};  ///< "NVIDIA H200, 132 multiprocessors, 140 GiB": whose memory it was; empty: the CPU's
   bool operator==(const Provenance&) const = default;
 };
 

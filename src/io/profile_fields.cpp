@@ -91,7 +91,7 @@ Provenance read_provenance(const JsonPlace& document) {
   Provenance result;
   const auto place = document.find("provenance");
   if (!place) return result;
-  place->expect_fields({"date", "command", "gar_version", "hosts", "kernel", "cpu", "mpi", "transport", "ranks",
+  place->expect_fields({"date", "command", "gar_version", "hosts", "kernel", "cpu", "mpi", "device", "transport", "ranks",
                         "measurements", "seconds"});
   const auto text = [&](std::string_view field, std::string& target) {
     if (const auto found = place->find(field)) target = found->text();
@@ -103,6 +103,7 @@ Provenance read_provenance(const JsonPlace& document) {
   text("kernel", result.kernel);
   text("cpu", result.cpu);
   text("mpi", result.mpi);
+  text("device", result.device);
   text("transport", result.transport);
   if (const auto ranks = place->find("ranks")) result.num_ranks = ranks->whole(0, kMaxServers);
   if (const auto number = place->find("measurements")) result.num_measurements = number->whole(0, kMaxCount);
@@ -153,6 +154,7 @@ Json provenance_json(const Provenance& provenance) {
   text("kernel", provenance.kernel);
   text("cpu", provenance.cpu);
   text("mpi", provenance.mpi);
+  text("device", provenance.device);
   text("transport", provenance.transport);
   if (provenance.num_ranks != 0) result["ranks"] = provenance.num_ranks;
   if (provenance.num_measurements != 0) result["measurements"] = provenance.num_measurements;

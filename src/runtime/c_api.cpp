@@ -44,6 +44,8 @@ gar_status status_of_current_exception() noexcept {
     return keep(GAR_ERROR_PLAN, error.what());
   } catch (const ParseError& error) {
     return keep(GAR_ERROR_PARSE, error.what());
+  } catch (const DeviceError& error) {
+    return keep(GAR_ERROR_DEVICE, error.what());
   } catch (const std::bad_alloc&) {
     return keep(GAR_ERROR_MEMORY, "out of memory");
   } catch (const std::exception& error) {
@@ -57,6 +59,11 @@ void require(bool condition, const char* function, const std::string& message) {
   if (!condition) {
     throw InvalidArgument(std::string(function) + ": " + message);
   }
+}
+
+void require_name(const char* name, gar_comm** comm, const char* function) {
+  require(comm != nullptr, function, "`comm` is NULL; accepted: where the communicator shall be written");
+  require(name != nullptr, function, "`name` is NULL; accepted: letters, digits, '-', '_' and '.'");
 }
 
 CommunicatorOptions communicator_options(const gar_options* options, const char* function) {
@@ -170,6 +177,17 @@ void run_blocking(const Call& call, Collective collective) {
   }
 }
 
+void run_on_stream(const Call& call, Collective collective, Stream stream) {
+  switch (collective) {
+    case Collective::kAllReduce:
+      return call.communicator.all_reduce(call.in, call.out, call.count, call.type, call.op, stream);
+    case Collective::kReduceScatter:
+      return call.communicator.reduce_scatter(call.in, call.out, call.count, call.type, call.op, stream);
+    case Collective::kAllGather:
+      return call.communicator.all_gather(call.in, call.out, call.count, call.type, stream);
+  }
+}
+
 Request started(const Call& call, Collective collective) {
   switch (collective) {
     case Collective::kAllReduce:
@@ -199,6 +217,12 @@ gar_status run(const Arguments& arguments, Collective collective, const char* na
                  [&](const char* function) { run_blocking(checked(arguments, collective, function), collective); });
 }
 
+gar_status enqueue(const Arguments& arguments, Collective collective, void* stream, const char* name) noexcept {
+  return guarded(name, [&](const char* function) {
+    run_on_stream(checked(arguments, collective, function), collective, Stream{stream});
+  });
+}
+
 using MakeRequest = Request(const Call& call, Collective collective);
 
 gar_status make_request(const Arguments& arguments, Collective collective, gar_request** request, const char* name,
@@ -214,9 +238,25 @@ gar_status make_request(const Arguments& arguments, Collective collective, gar_r
 
 }  // namespace
 
+Reduction checked_reduction(const ReduceArguments& given, const char* function) {
+  const DataType type = checked_type(given.type, function);
+  const ReduceOp op = checked_op(given.op, function);
+  check_count(given.count, "count", function);
+  require(given.num_operands >= 1, function,
+          "`num_operands` is " + std::to_string(given.num_operands) + "; accepted: 1 or more");
+  require(given.operands != nullptr, function, "`operands` is NULL; accepted: an array of num_operands pointers");
+  const std::span<const void* const> all(given.operands, static_cast<std::size_t>(given.num_operands));
+  require(given.count == 0 || given.out != nullptr, function,
+          "`out` is NULL; accepted only when there are no elements");
+  require(given.count == 0 || std::find(all.begin(), all.end(), nullptr) == all.end(), function,
+          "one of `operands` is NULL; accepted only when there are no elements");
+  return {type, op, all};
+}
+
 }  // namespace gar::c_api
 
 using gar::Collective;
+using gar::c_api::enqueue;
 using gar::c_api::guarded;
 using gar::c_api::make_request;
 using gar::c_api::require;
@@ -244,6 +284,8 @@ const char* gar_status_name(gar_status status) {
       return "GAR_ERROR_MEMORY";
     case GAR_ERROR_INTERNAL:
       return "GAR_ERROR_INTERNAL";
+    case GAR_ERROR_DEVICE:
+      return "GAR_ERROR_DEVICE";
     default:
       return "unknown";
   }
@@ -269,8 +311,7 @@ gar_status gar_comm_create_threads(int num_ranks, const gar_options* options, ga
 
 gar_status gar_comm_create_shm(const char* name, int rank, int size, const gar_options* options, gar_comm** comm) {
   return guarded(__func__, [&](const char* function) {
-    require(comm != nullptr, function, "`comm` is NULL; accepted: where the communicator shall be written");
-    require(name != nullptr, function, "`name` is NULL; accepted: letters, digits, '-', '_' and '.'");
+    gar::c_api::require_name(name, comm, function);
     *comm = new gar_comm{
         gar::shared_memory_communicator(name, rank, size, gar::c_api::communicator_options(options, function))};
   });
@@ -297,6 +338,27 @@ gar_status gar_all_gather(gar_comm* comm, const void* in, void* out, int64_t blo
 
 gar_status gar_barrier(gar_comm* comm) {
   return guarded(__func__, [&](const char* function) { gar::c_api::communicator_of(comm, function).barrier(); });
+}
+
+gar_status gar_all_reduce_on_stream(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op,
+                                    void* stream) {
+  return enqueue({comm, in, out, count, type, op}, Collective::kAllReduce, stream, __func__);
+}
+
+gar_status gar_reduce_scatter_on_stream(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
+                                        gar_op op, void* stream) {
+  return enqueue({comm, in, out, block_count, type, op}, Collective::kReduceScatter, stream, __func__);
+}
+
+gar_status gar_all_gather_on_stream(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
+                                    void* stream) {
+  return enqueue({comm, in, out, block_count, type}, Collective::kAllGather, stream, __func__);
+}
+
+gar_status gar_stream_synchronize(gar_comm* comm, void* stream) {
+  return guarded(__func__, [&](const char* function) {
+    gar::c_api::communicator_of(comm, function).synchronize(gar::Stream{stream});
+  });
 }
 
 gar_status gar_all_reduce_start(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op,
@@ -354,15 +416,8 @@ void gar_request_free(gar_request* request) { delete request; }
 gar_status gar_reduce(gar_type type, gar_op op, void* out, const void* const* operands, int num_operands,
                       int64_t count) {
   return guarded(__func__, [&](const char* function) {
-    const gar::DataType checked_type = gar::c_api::checked_type(type, function);
-    const gar::ReduceOp checked_op = gar::c_api::checked_op(op, function);
-    gar::c_api::check_count(count, "count", function);
-    require(num_operands >= 1, function, "`num_operands` is " + std::to_string(num_operands) + "; accepted: 1 or more");
-    require(operands != nullptr, function, "`operands` is NULL; accepted: an array of num_operands pointers");
-    const std::span<const void* const> all(operands, static_cast<std::size_t>(num_operands));
-    require(count == 0 || out != nullptr, function, "`out` is NULL; accepted only when there are no elements");
-    require(count == 0 || std::find(all.begin(), all.end(), nullptr) == all.end(), function,
-            "one of `operands` is NULL; accepted only when there are no elements");
-    gar::reduce(checked_type, checked_op, out, all, count);
+    const gar::c_api::Reduction call =
+        gar::c_api::checked_reduction({type, op, out, operands, num_operands, count}, function);
+    gar::reduce(call.type, call.op, out, call.operands, count);
   });
 }

@@ -2,11 +2,14 @@
 // crosses.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "gar/communicator.hpp"
 #include "gar/gar.h"
+#include "gar/reduction.hpp"
 
 // NOLINTBEGIN(readability-identifier-naming): the names of gar.h
 struct gar_comm {
@@ -37,7 +40,27 @@ gar_status guarded(const char* function, Body&& body) noexcept {
 /// Throws InvalidArgument "`function`: `message`".
 void require(bool condition, const char* function, const std::string& message);
 
+/// What the processes of a host need to find each other. Throws InvalidArgument.
+void require_name(const char* name, gar_comm** comm, const char* function);
+
 /// NULL: the defaults. Reads the files that the options name.
 CommunicatorOptions communicator_options(const gar_options* options, const char* function);
+
+/// What gar_reduce and gar_cuda_reduce are given, and what is left to say once it has been checked.
+struct ReduceArguments {
+  gar_type type;
+  gar_op op;
+  const void* out;
+  const void* const* operands;
+  int num_operands;
+  std::int64_t count;
+};
+struct Reduction {
+  DataType type;
+  ReduceOp op;
+  std::span<const void* const> operands;
+};
+/// Throws InvalidArgument.
+Reduction checked_reduction(const ReduceArguments& given, const char* function);
 
 }  // namespace gar::c_api

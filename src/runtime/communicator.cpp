@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
+#include "runtime/arguments.hpp"
 #include "runtime/calibrate.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/shared/exchange_once.hpp"
 #include "runtime/shared/shared_transport.hpp"
 
 namespace gar {
@@ -80,22 +81,34 @@ int Communicator::rank() const { return impl_->engine->rank(); }
 int Communicator::size() const { return impl_->engine->size(); }
 
 void Communicator::all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op) {
-  impl_->engine->run({Collective::kAllReduce, in, out, count, type, op});
+  impl_->engine->run({Collective::kAllReduce, in, out, count, type, op, std::nullopt});
 }
 
 void Communicator::reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op) {
-  impl_->engine->run({Collective::kReduceScatter, in, out, block_count, type, op});
+  impl_->engine->run({Collective::kReduceScatter, in, out, block_count, type, op, std::nullopt});
 }
 
 void Communicator::all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
-  impl_->engine->run({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
+  impl_->engine->run({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum, std::nullopt});
 }
 
-void Communicator::barrier() {
-  // Everybody's contribution goes into the one element, so nobody has it before all have come.
-  std::int8_t token = 0;
-  impl_->engine->run({Collective::kAllReduce, &token, &token, 1, DataType::kInt8, ReduceOp::kSum});
+void Communicator::barrier() { impl_->engine->barrier(); }
+
+void Communicator::all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op,
+                              Stream stream) {
+  impl_->engine->run({Collective::kAllReduce, in, out, count, type, op, stream});
 }
+
+void Communicator::reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op,
+                                  Stream stream) {
+  impl_->engine->run({Collective::kReduceScatter, in, out, block_count, type, op, stream});
+}
+
+void Communicator::all_gather(const void* in, void* out, std::int64_t block_count, DataType type, Stream stream) {
+  impl_->engine->run({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum, stream});
+}
+
+void Communicator::synchronize(Stream stream) { impl_->engine->synchronize(stream); }
 
 namespace {
 
@@ -123,12 +136,12 @@ Request Communicator::start(const CollectiveCall& call) {
 }
 
 Request Communicator::make_request(const CollectiveCall& call) {
-  const Call c{call.collective, call.in, call.out, call.count, call.type, call.op};
+  const Call c{call.collective, call.in, call.out, call.count, call.type, call.op, std::nullopt};
   return Request(std::make_shared<Request::Impl>(Request::Impl{impl_->engine, make_task(*impl_->engine, c)}));
 }
 
 PlanReport Communicator::report(Collective collective, std::int64_t count, DataType type) {
-  Call call{collective, nullptr, nullptr, count, type, ReduceOp::kSum};
+  Call call{collective, nullptr, nullptr, count, type, ReduceOp::kSum, std::nullopt};
   call.in = call.out = &call;  // never read
   impl_->engine->check(call);
   return impl_->engine->path_of(call).report;
@@ -142,29 +155,10 @@ Communicator make_communicator(std::unique_ptr<Transport> transport, const Commu
 
 namespace {
 
-void check_size(int size, const char* function) {
-  constexpr int kMostRanks = 4096;
-  if (size < 1 || size > kMostRanks) {
-    throw InvalidArgument(fmt::format("{}: {} ranks; accepted are 1 to {}", function, size, kMostRanks));
-  }
-}
-
-/// Exchanges a few bytes on a new transport; afterwards `values` are those of rank 0. The time of a later one is what
-/// a synchronisation costs.
+/// Afterwards `values` are those of rank 0. The time that this takes is what a synchronisation costs.
 template <class T>
 void share(Transport& transport, std::uint64_t sequence, T& values) {
-  Signature signature;
-  signature.sequence = sequence;
-  signature.collective = Collective::kAllGather;
-  signature.count = sizeof(T);
-  signature.type = DataType::kUint8;
-  transport.begin(signature);
-  std::vector<const std::byte*> operands(static_cast<std::size_t>(transport.size()));
-  while (!transport.try_exchange(&values, sizeof(T), operands)) transport.wait();
-  transport.progressed();
-  T first{};
-  std::memcpy(&first, operands[0], sizeof(T));
-  values = first;
+  values = exchange_once(transport, sequence, values).front();
 }
 
 /// Rank 0 measures its kernels while the others wait; then everybody takes part in some exchanges for the latency.
@@ -188,17 +182,27 @@ LocalCosts agree_on_costs(Transport& transport) {
   return costs;
 }
 
-void check_name(std::string_view name) {
-  const auto is_fine = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
-  if (name.empty() || name.size() > 100 || !std::all_of(name.begin(), name.end(), is_fine)) {
-    throw InvalidArgument(
-        fmt::format("shared_memory_communicator: the name '{}' has {} characters; accepted are 1 to 100 letters, "
-                    "digits, '-', '_' and '.'",
-                    name.substr(0, 100), name.size()));
+}  // namespace
+
+void check_size(int size, const char* function) {
+  constexpr int kMostRanks = 4096;
+  if (size < 1 || size > kMostRanks) {
+    throw InvalidArgument(fmt::format("{}: {} ranks; accepted are 1 to {}", function, size, kMostRanks));
   }
 }
 
-}  // namespace
+void check_membership(std::string_view name, int rank, int size, const char* function) {
+  check_size(size, function);
+  const auto is_fine = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
+  if (name.empty() || name.size() > 100 || !std::all_of(name.begin(), name.end(), is_fine)) {
+    throw InvalidArgument(
+        fmt::format("{}: the name '{}' has {} characters; accepted are 1 to 100 letters, digits, '-', '_' and '.'",
+                    function, name.substr(0, 100), name.size()));
+  }
+  if (rank < 0 || rank >= size) {
+    throw InvalidArgument(fmt::format("{}: rank {} of {}; accepted are 0 to {}", function, rank, size, size - 1));
+  }
+}
 
 std::vector<Communicator> thread_communicators(int num_ranks, const CommunicatorOptions& options) {
   check_size(num_ranks, "thread_communicators");
@@ -215,12 +219,7 @@ std::vector<Communicator> thread_communicators(int num_ranks, const Communicator
 }
 
 Communicator shared_memory_communicator(std::string_view name, int rank, int size, const CommunicatorOptions& options) {
-  check_size(size, "shared_memory_communicator");
-  check_name(name);
-  if (rank < 0 || rank >= size) {
-    throw InvalidArgument(
-        fmt::format("shared_memory_communicator: rank {} of {}; accepted are 0 to {}", rank, size, size - 1));
-  }
+  check_membership(name, rank, size, "shared_memory_communicator");
   const CommunicatorOptions complete = with_environment(options, size);
   const std::shared_ptr<Segment> segment =
       join_segment(name, rank, suitable_shape(size, complete.staging_bytes), complete.timeout_s);

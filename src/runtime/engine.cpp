@@ -30,6 +30,14 @@ std::int64_t total_count(const Call& call, int size) {
   return call.collective == Collective::kAllReduce ? call.count : call.count * size;
 }
 
+Site site_of(const Call& call, int size) {
+  const std::int64_t block = call.count * size_of(call.type);
+  Site site{call.in, call.out, block, block, call.stream, nullptr};
+  if (call.collective == Collective::kReduceScatter) site.in_bytes *= size;
+  if (call.collective == Collective::kAllGather) site.out_bytes *= size;
+  return site;
+}
+
 /// Ends a blocking call, however it ends.
 struct Unblock {
   bool& is_blocked;
@@ -61,22 +69,28 @@ void reduce_exchanged(const Call& call, int rank, std::span<const std::byte*> op
 /// One operation that can be carried on a little at a time.
 class Engine::Running {
  public:
-  Running(Engine& engine, const Call& call, const Path& path) : engine_(engine), call_(call), schedule_(path.schedule) {
-    const Signature signature = engine.next_signature(call, schedule_.get());
+  Running(Engine& engine, const Call& call, const Path& path)
+      : engine_(engine),
+        call_(call),
+        schedule_(path.schedule),
+        signature_(engine.next_signature(call, schedule_.get())),
+        site_(site_of(call, engine.size())) {
     Transport& transport = *engine.transport_;
-    transport.begin(signature);
+    site_.schedule = schedule_.get();
+    transport.begin(signature_, site_);
     if (schedule_ == nullptr) {
       operands_.resize(static_cast<std::size_t>(engine.size()));
       return;
     }
     const Buffers buffers{static_cast<const std::byte*>(call.in), static_cast<std::byte*>(call.out), call.type,
                           call.op};
-    execution_.emplace(transport, *schedule_, buffers, engine.serial_, engine.scratch_);
+    execution_.emplace(transport, *schedule_, buffers, engine.serial_);
     engine.serial_ += static_cast<std::uint64_t>(schedule_->num_chunks);
   }
 
   bool advance() {
     if (execution_) return execution_->advance();
+    if (engine_.transport_->is_on_device()) return advance_without_plan();
     const std::int64_t bytes = call_.collective == Collective::kReduceScatter
                                    ? call_.count * engine_.size() * size_of(call_.type)
                                    : call_.count * size_of(call_.type);
@@ -87,9 +101,28 @@ class Engine::Running {
   }
 
  private:
+  /// On a device: one rank, no elements, or the transport's own way.
+  bool advance_without_plan() {
+    Transport& transport = *engine_.transport_;
+    if (!has_met_) {
+      if (!transport.try_meet()) return false;
+      has_met_ = true;
+      if (call_.count > 0 && engine_.size() > 1) {
+        transport.run_own(signature_, site_);
+      } else if (call_.count > 0 && call_.in != call_.out) {
+        transport.compute().copy(call_.out, call_.in, call_.count * size_of(call_.type), Stores::kCached);
+        transport.compute().end_step();
+      }
+    }
+    return transport.try_complete();
+  }
+
   Engine& engine_;
   Call call_;
+  bool has_met_ = false;
   std::shared_ptr<const Schedule> schedule_;
+  Signature signature_;
+  Site site_;
   std::optional<Execution> execution_;
   std::vector<const std::byte*> operands_;
 };
@@ -104,6 +137,9 @@ Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& 
   const char* debug = std::getenv("GAR_DEBUG");  // NOLINT(concurrency-mt-unsafe): only read
   if (!log_ && debug != nullptr && std::string_view(debug) == "INFO" && rank() == 0) {
     log_ = [](std::string_view line) { std::cerr << fmt::format("gar: {}\n", line); };
+  }
+  if (options.reproducible && transport_->is_on_device()) {
+    throw InvalidArgument("`reproducible` on GPUs is not there; accepted is a communicator for host memory");
   }
   if (!transport_->allows_threads()) {
     const std::lock_guard lock(polled().mutex);
@@ -141,6 +177,11 @@ Engine::~Engine() {
 PlanReport Engine::make_report(const Call& call, const Schedule* schedule, const ChosenPlan* plan) const {
   PlanReport report;
   report.transport = transport_->name();
+  if (schedule == nullptr && size() > 1 && !transport_->own_collectives().empty()) {
+    report.algorithm = "native";
+    report.reason = fmt::format("{}'s own", transport_->own_collectives());
+    return report;
+  }
   if (schedule == nullptr) {
     report.algorithm = size() == 1 ? "copy" : "latency";
     report.reason = size() == 1 ? "one rank" : "small: every rank reads all operands, one synchronisation";
@@ -187,7 +228,8 @@ Path Engine::path_of(const Call& call) {
     const std::int64_t bytes = total_count(call, size()) * element_size;
     const std::int64_t exchanged = call.collective == Collective::kAllGather ? call.count * element_size : bytes;
     const std::int64_t most = transport_->max_latency_bytes();
-    if (size() == 1 || (call.count == 0 && most > 0) || chooser_.takes_latency_path(exchanged, most)) {
+    if (size() == 1 || (call.count == 0 && most > 0) || chooser_.takes_latency_path(exchanged, most) ||
+        !transport_->own_collectives().empty()) {
       path.report = make_report(call, nullptr, nullptr);
     } else if (call.count > 0) {
       const ChosenPlan& chosen = chooser_.choose(call.collective, bytes);
@@ -222,11 +264,11 @@ void Engine::run_path(const Call& call, const Path& path) {
     run_reproducible(call);
     return;
   }
-  if (size() == 1) {
+  if (size() == 1 && !transport_->is_on_device()) {
     if (call.count > 0 && call.in != call.out) copy(call.out, call.in, call.count * size_of(call.type));
     return;
   }
-  if (call.count == 0 && transport_->max_latency_bytes() == 0) {
+  if (call.count == 0 && transport_->max_latency_bytes() == 0 && !transport_->is_on_device()) {
     run_nothing(call);
     return;
   }
@@ -236,6 +278,30 @@ void Engine::run_path(const Call& call, const Path& path) {
       if (!transport_->allows_threads()) poll_all();
       transport_->wait();
     }
+  } catch (const std::exception& e) {
+    if (transport_->is_intact()) throw;
+    transport_->fail(e.what());
+    // Who catches DeviceError goes on with the communicator.
+    if (dynamic_cast<const DeviceError*>(&e) != nullptr) throw TransportError(e.what());
+    throw;
+  }
+}
+
+void Engine::barrier() {
+  if (transport_->is_on_device()) {
+    run({Collective::kAllReduce, nullptr, nullptr, 0, DataType::kInt8, ReduceOp::kSum, std::nullopt});
+    return;
+  }
+  // Everybody's contribution goes into the one element, so nobody has it before all have come.
+  std::int8_t token = 0;
+  run({Collective::kAllReduce, &token, &token, 1, DataType::kInt8, ReduceOp::kSum, std::nullopt});
+}
+
+void Engine::synchronize(Stream stream) {
+  check_stream("synchronize");
+  drain();
+  try {
+    while (!transport_->is_idle(stream)) transport_->wait();
   } catch (const std::exception& e) {
     transport_->fail(e.what());
     throw;

@@ -34,6 +34,7 @@ struct Call {
   std::int64_t count = 0;  ///< of a block, for ReduceScatter and AllGather
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
+  std::optional<Stream> stream;  ///< on a GPU; none: complete when the call returns
 };
 
 /// "all_reduce", ...
@@ -41,7 +42,7 @@ std::string_view name_of(Collective collective);
 
 /// How a call runs.
 struct Path {
-  std::shared_ptr<const Schedule> schedule;  ///< null: latency path, or nothing to communicate
+  std::shared_ptr<const Schedule> schedule;  ///< null: latency path, nothing to communicate, or the transport's own way
   bool is_reproducible = false;              ///< built from several calls
   PlanReport report;
   std::uint64_t last_use = 0;
@@ -62,10 +63,16 @@ class Engine {
   /// Throws InvalidArgument.
   void check(const Call& call) const;
   void check_overlap(const Call& call) const;
+  /// Throws InvalidArgument when streams make no sense here.
+  void check_stream(std::string_view function) const;
   /// Decides how a call runs; remembered per length and type, and logged once per size class.
   Path path_of(const Call& call);
 
   void run(const Call& call);
+  /// No rank leaves before every rank has come.
+  void barrier();
+  /// On a GPU: returns when everything in the stream is done.
+  void synchronize(Stream stream);
 
   /// A non-blocking or persistent operation.
   struct Task {
@@ -119,7 +126,6 @@ class Engine {
   std::uint64_t sequence_;
   std::uint64_t serial_ = 1;
   std::optional<Call> outer_;  ///< the operation that the one under way is a part of
-  std::vector<std::byte> scratch_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -64,8 +64,17 @@ void Engine::check_overlap(const Call& call) const {
                                                                                 : "`out` as a block of `in`"));
 }
 
+void Engine::check_stream(std::string_view function) const {
+  if (transport_->is_on_device()) return;
+  throw InvalidArgument(
+      fmt::format("{}: a stream, but this communicator ({}) works on host memory; accepted are communicators of "
+                  "gar/cuda.hpp and gar/nccl.hpp",
+                  function, transport_->name()));
+}
+
 void Engine::check(const Call& call) const {
   const std::string_view name = name_of(call.collective);
+  if (call.stream) check_stream(name);
   if (call.count < 0) throw InvalidArgument(fmt::format("{}: count = {}; accepted is 0 or more", name, call.count));
   const int type = static_cast<int>(call.type);
   const int op = static_cast<int>(call.op);
@@ -85,6 +94,13 @@ void Engine::check(const Call& call) const {
   if (call.collective != Collective::kAllGather && !is_supported(call.type, call.op)) {
     throw InvalidArgument(fmt::format("{}: {} of {}; accepted for {} are sum, prod, min and max", name,
                                       to_string(call.op), to_string(call.type), to_string(call.type)));
+  }
+  if (call.count > 0 && call.collective != Collective::kAllGather &&
+      !transport_->compute().supports(call.type, call.op)) {
+    throw InvalidArgument(
+        fmt::format("{}: {} of {} on a GPU; accepted are sum, prod, min and max of float16, bfloat16, float32, float64 "
+                    "and integers of 8, 32 and 64 bits",
+                    name, to_string(call.op), to_string(call.type)));
   }
 }
 

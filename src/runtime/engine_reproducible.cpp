@@ -24,7 +24,7 @@ class Outer {
 void Engine::run_nothing(const Call& call) {
   const Outer outer(outer_, call);
   std::int8_t token = 0;
-  const Call part{Collective::kAllReduce, &token, &token, 1, DataType::kInt8, ReduceOp::kSum};
+  const Call part{Collective::kAllReduce, &token, &token, 1, DataType::kInt8, ReduceOp::kSum, std::nullopt};
   run_path(part, path_of(part));
 }
 
@@ -34,7 +34,7 @@ void Engine::run_reproducible(const Call& call) {
   plain.size = size();
   const auto run_plain = [this](Collective collective, const void* in, void* out, std::int64_t count, DataType type,
                                 ReduceOp op) {
-    const Call part{collective, in, out, count, type, op};
+    const Call part{collective, in, out, count, type, op, std::nullopt};
     Path path = path_of(part);
     path.is_reproducible = false;
     run_path(part, path);

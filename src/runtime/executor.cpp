@@ -11,22 +11,16 @@ constexpr std::int64_t kStreamingBytes = 4 << 20;
 
 }  // namespace
 
-Execution::Execution(Transport& transport, const Schedule& schedule, const Buffers& buffers, std::uint64_t serial,
-                     std::vector<std::byte>& scratch)
+Execution::Execution(Transport& transport, const Schedule& schedule, const Buffers& buffers, std::uint64_t serial)
     : transport_(transport),
       schedule_(schedule),
       buffers_(buffers),
       serial_(serial),
       limits_(transport.limits()),
-      scratch_(scratch) {
+      compute_(transport.compute()) {
   const std::int64_t bytes = schedule.num_blocks * schedule.block_count * schedule.element_size;
   if (bytes >= kStreamingBytes) stores_ = Stores::kStreaming;
-  if (schedule.plan->plan.collective == Collective::kReduceScatter) {
-    const auto chunk_bytes =
-        static_cast<std::size_t>(schedule.num_blocks * schedule.program(0).block_count * schedule.element_size);
-    const std::size_t needed = chunk_bytes * static_cast<std::size_t>(limits_.num_slots);
-    if (scratch_.size() < needed) scratch_.resize(needed);
-  }
+  scratch_ = compute_.scratch(scratch_bytes(schedule, limits_));
 }
 
 bool Execution::advance() {
@@ -46,7 +40,7 @@ bool Execution::advance() {
     has_progressed = open_chunks() || has_progressed;
     if (has_progressed) transport_.progressed();
   }
-  return chunks_.empty() && next_chunk_ == schedule_.num_chunks;
+  return chunks_.empty() && next_chunk_ == schedule_.num_chunks && transport_.try_complete();
 }
 
 bool Execution::open_chunks() {
@@ -67,7 +61,7 @@ bool Execution::open_chunks() {
     flight.work = {buffers_.out + begin, stride};
     if (schedule_.plan->plan.collective == Collective::kReduceScatter) {
       const std::int64_t block = schedule_.program(0).block_count * schedule_.element_size;
-      flight.work = {scratch_.data() + flight.slot * schedule_.num_blocks * block, block};
+      flight.work = {scratch_ + flight.slot * schedule_.num_blocks * block, block};
     }
     if (!transport_.try_open(flight)) return has_opened;
     prologue(chunk);
@@ -122,13 +116,14 @@ void Execution::reduce_step(const Chunk& chunk) {
     if (reduction.has_own) {
       const SpaceView& own = reduction.own == Space::kInput ? flight.input : flight.work;
       operands_.insert(operands_.begin() + reduction.own_position, address(own, reduction.out, size));
-      reduce(buffers_.type, buffers_.op, out, operands_, reduction.out.count);
-    } else if (operands_.size() > 1) {
-      reduce(buffers_.type, buffers_.op, out, operands_, reduction.out.count);
+    }
+    if (operands_.size() > 1) {
+      compute_.reduce(buffers_.type, buffers_.op, out, operands_, reduction.out.count);
     } else if (operands_.front() != out) {
-      copy(out, operands_.front(), reduction.out.count * size, stores_);
+      compute_.copy(out, operands_.front(), reduction.out.count * size, stores_);
     }
   }
+  compute_.end_step();
 }
 
 std::byte* Execution::block_of(const Chunk& chunk, const std::byte* base, std::int64_t block) const {
@@ -140,14 +135,17 @@ void Execution::prologue(const Chunk& chunk) {
   if (schedule_.plan->plan.collective != Collective::kAllGather) return;
   const std::byte* in = block_of(chunk, buffers_.in, 0);
   std::byte* out = block_of(chunk, buffers_.out, transport_.rank());
-  if (in != out) copy(out, in, chunk.flight.program->block_count * schedule_.element_size, stores_);
+  if (in == out) return;
+  compute_.copy(out, in, chunk.flight.program->block_count * schedule_.element_size, stores_);
+  compute_.end_step();
 }
 
 void Execution::epilogue(const Chunk& chunk) {
   if (schedule_.plan->plan.collective != Collective::kReduceScatter) return;
   const Part part{Space::kWork, transport_.rank(), 0, chunk.flight.program->block_count};
-  copy(block_of(chunk, buffers_.out, 0), address(chunk.flight.work, part, schedule_.element_size),
-       part.count * schedule_.element_size, stores_);
+  compute_.copy(block_of(chunk, buffers_.out, 0), address(chunk.flight.work, part, schedule_.element_size),
+                part.count * schedule_.element_size, stores_);
+  compute_.end_step();
 }
 
 }  // namespace gar

@@ -26,10 +26,8 @@ struct Buffers {
 
 class Execution {
  public:
-  /// `serial` is the communicator's number of the first chunk; chunks take consecutive ones. `scratch` is kept by the
-  /// caller and reused.
-  Execution(Transport& transport, const Schedule& schedule, const Buffers& buffers, std::uint64_t serial,
-            std::vector<std::byte>& scratch);
+  /// `serial` is the communicator's number of the first chunk; chunks take consecutive ones.
+  Execution(Transport& transport, const Schedule& schedule, const Buffers& buffers, std::uint64_t serial);
   /// Does what can be done now. True when the operation is complete.
   bool advance();
 
@@ -54,7 +52,8 @@ class Execution {
   Buffers buffers_;
   std::uint64_t serial_;
   TransportLimits limits_;
-  std::vector<std::byte>& scratch_;
+  Compute& compute_;
+  std::byte* scratch_ = nullptr;
   Stores stores_ = Stores::kCached;
   std::int64_t next_chunk_ = 0;
   std::deque<Chunk> chunks_;  ///< under way, oldest first

@@ -52,6 +52,7 @@ struct ChunkRecv {
   std::int32_t peer_step = 0;    ///< shared memory: index of the step in the sender's program
   std::int64_t staged_at = 0;    ///< shared memory: element offset in the sender's staging space of the chunk
   bool is_last_of_peer = false;  ///< no later step of the chunk receives from this peer
+  Part source;                   ///< find_peer_memory: where the message lies in the sender's memory
 };
 
 /// One operand of a reduction: an element range of a received message.
@@ -69,6 +70,12 @@ struct Reduction {
   std::vector<Operand> operands;
 };
 
+/// Another rank has run its step of this index (find_peer_memory).
+struct PeerStep {
+  std::int32_t peer = 0;
+  std::int32_t step = 0;
+};
+
 struct ChunkStep {
   std::int64_t number = 0;  ///< of the plan; messages match within it
   std::vector<ChunkSend> sends;
@@ -78,6 +85,12 @@ struct ChunkStep {
   /// The step writes something that an earlier or the same step of the chunk sends: a transport that sends straight
   /// out of the user's memory must have finished these sends before the reductions.
   bool overwrites_sent = false;
+  /// find_peer_memory: what must have happened before the reductions may write, beyond what the messages themselves
+  /// imply.
+  std::vector<PeerStep> readers;
+  /// find_peer_memory: the step overwrites what it sends itself. Ranks that read each other's memory would wait for each
+  /// other.
+  bool overwrites_lent = false;
 };
 
 /// Everything a rank does for one chunk; steps without messages are left out.
@@ -87,6 +100,7 @@ struct ChunkProgram {
   std::int64_t staging_count = 0;  ///< elements of staging space that the sends need
   std::int32_t num_receivers = 0;  ///< distinct peers that something is sent to
   std::vector<ChunkStep> steps;
+  std::vector<PeerStep> last_readers;  ///< find_peer_memory: when nobody reads this rank's memory any more
   [[nodiscard]] std::int64_t count() const { return num_blocks * block_count; }
 };
 

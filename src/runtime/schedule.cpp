@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "gar/errors.hpp"
+#include "runtime/peers.hpp"
 
 namespace gar {
 
@@ -109,8 +110,17 @@ Schedule make_schedule(std::shared_ptr<const IndexedPlan> plan, int rank, std::i
   out.num_chunks = std::max<std::int64_t>(ceil_div(count, std::max<std::int64_t>(out.chunk_block_count, 1)), 1);
   if (out.num_chunks > 1) out.full = compile_chunk(index, rank, out.num_blocks, out.chunk_block_count);
   out.last = compile_chunk(index, rank, out.num_blocks, count - (out.num_chunks - 1) * out.chunk_block_count);
+  if (limits.needs_sources) {
+    find_peer_memory(index, rank, out.full);
+    find_peer_memory(index, rank, out.last);
+  }
   out.fingerprint = mix_all(out.plan->fingerprint, {out.num_chunks, out.chunk_block_count});
   return out;
+}
+
+std::int64_t scratch_bytes(const Schedule& schedule, const TransportLimits& limits) {
+  if (schedule.plan->plan.collective != Collective::kReduceScatter) return 0;
+  return schedule.num_blocks * schedule.program(0).block_count * schedule.element_size * limits.num_slots;
 }
 
 }  // namespace gar

@@ -37,4 +37,7 @@ struct Schedule {
 Schedule make_schedule(std::shared_ptr<const IndexedPlan> plan, int rank, std::int64_t count, std::int64_t element_size,
                        const TransportLimits& limits);
 
+/// What ReduceScatter reduces in, all slots together; 0 for the others.
+std::int64_t scratch_bytes(const Schedule& schedule, const TransportLimits& limits);
+
 }  // namespace gar

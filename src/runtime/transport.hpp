@@ -10,15 +10,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "gar/communicator.hpp"
 #include "gar/reduction.hpp"
+#include "runtime/compute.hpp"
 #include "runtime/program.hpp"
 
 namespace gar {
+
+struct Schedule;
 
 /// What all ranks must agree on.
 struct Signature {
@@ -34,6 +38,16 @@ struct Signature {
 std::string describe(const Signature& signature);
 /// Says in which way `theirs` differs from `ours`: "rank 3 called all_reduce of 100 float32, sum; rank 0 called ..."
 std::string describe_mismatch(const Signature& ours, int our_rank, const Signature& theirs, int their_rank);
+
+/// What one rank brings to an operation.
+struct Site {
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::int64_t in_bytes = 0;
+  std::int64_t out_bytes = 0;
+  std::optional<Stream> stream;        ///< none: complete when the call returns
+  const Schedule* schedule = nullptr;  ///< null: nothing to communicate, or own_collectives()
+};
 
 /// One chunk under way.
 struct Flight {
@@ -54,6 +68,8 @@ struct TransportLimits {
   /// The planner makes no smaller chunks. Where all steps compete for the same cores, overlapping them gains nothing:
   /// then as large as a number can be.
   std::int64_t least_chunk_bytes = 64 << 10;
+  /// Receivers read the senders' memory where it lies: programs need to know where that is (runtime/peers.hpp).
+  bool needs_sources = false;
 };
 
 class Transport {
@@ -65,14 +81,21 @@ class Transport {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  /// "threads", "shm", "mpi", "shm+mpi"
+  /// "threads", "shm", "mpi", "shm+mpi", "cuda-ipc", "nccl"
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual TransportLimits limits() const = 0;
   /// May a thread other than the user's call it (one at a time)?
   [[nodiscard]] virtual bool allows_threads() const = 0;
 
+  /// Who reduces and copies.
+  [[nodiscard]] virtual Compute& compute() { return host_; }
+  /// Do buffers lie in the memory of a GPU?
+  [[nodiscard]] virtual bool is_on_device() const { return false; }
+  /// After an exception: has the operation begun on no rank, so that others may follow?
+  [[nodiscard]] virtual bool is_intact() const { return false; }
+
   /// An operation begins: throws when the transport has failed before.
-  virtual void begin(const Signature& signature) = 0;
+  virtual void begin(const Signature& signature, const Site& site) = 0;
   /// Is the slot of this flight free? Called before its first step.
   virtual bool try_open(Flight& flight) = 0;
   /// Hands the sends of a step over.
@@ -85,12 +108,29 @@ class Transport {
   /// The executor has run all steps of the flight: may its memory be given back to the user? (The slot may still be in
   /// use.)
   virtual bool try_close(Flight& flight) = 0;
+  /// All of the operation has been handed over: is it complete, as far as the caller wants to wait?
+  virtual bool try_complete() { return true; }
   /// Sleeps until something that a try_* function waited for may have changed, a moment at most.
   virtual void wait() = 0;
   /// Something was done since the last wait: the time limit for silent peers starts anew.
   virtual void progressed() = 0;
   /// Tells the others that this rank gives up.
   virtual void fail(std::string_view reason) noexcept = 0;
+
+  /// On a device, for an operation without elements: has every rank begun it?
+  virtual bool try_meet() { return true; }
+  /// Who runs operations by itself, without a plan: "NCCL 2.28.3". Empty: nobody.
+  [[nodiscard]] virtual std::string_view own_collectives() const { return {}; }
+  /// All of an operation, once all ranks have met; only where there are own_collectives().
+  virtual void run_own(const Signature& signature, const Site& site) {
+    static_cast<void>(signature);
+    static_cast<void>(site);
+  }
+  /// On a device: is everything in the stream done?
+  virtual bool is_idle(Stream stream) {
+    static_cast<void>(stream);
+    return true;
+  }
 
   /// The latency path, where there is one: all ranks' operands at once. 0: there is none.
   [[nodiscard]] virtual std::int64_t max_latency_bytes() const { return 0; }
@@ -103,6 +143,9 @@ class Transport {
     static_cast<void>(operands);
     return false;
   }
+
+ private:
+  HostCompute host_;
 };
 
 /// A communicator on a transport. `default_topology` is used where the options give none.

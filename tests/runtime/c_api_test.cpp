@@ -90,6 +90,8 @@ TEST(CApi, ExceptionsBecomeCodes) {
   EXPECT_STREQ(gar_last_error(), "c");
   EXPECT_EQ(thrown(gar::ParseError("d")), GAR_ERROR_PARSE);
   EXPECT_STREQ(gar_last_error(), "d");
+  EXPECT_EQ(thrown(gar::DeviceError("g")), GAR_ERROR_DEVICE);
+  EXPECT_STREQ(gar_last_error(), "g");
   EXPECT_EQ(thrown(std::bad_alloc()), GAR_ERROR_MEMORY);
   EXPECT_STREQ(gar_last_error(), "out of memory");
   EXPECT_EQ(thrown(std::runtime_error("e")), GAR_ERROR_INTERNAL);
@@ -111,7 +113,8 @@ TEST(CApi, LastErrorBelongsToTheThread) {
 TEST(CApi, NamesOfCodes) {
   EXPECT_STREQ(gar_status_name(GAR_OK), "GAR_OK");
   EXPECT_STREQ(gar_status_name(GAR_ERROR_INTERNAL), "GAR_ERROR_INTERNAL");
-  EXPECT_STREQ(gar_status_name(7), "unknown");
+  EXPECT_STREQ(gar_status_name(GAR_ERROR_DEVICE), "GAR_ERROR_DEVICE");
+  EXPECT_STREQ(gar_status_name(8), "unknown");
   EXPECT_STREQ(gar_status_name(-1), "unknown");
 }
 
@@ -168,6 +171,15 @@ TEST(CApi, ArgumentsOfOperations) {
   expect_refused(gar_all_gather_prepare(comm, x, x, -4, GAR_INT8, &request),
                  "gar_all_gather_prepare: ", "`block_count` is -4");
   EXPECT_EQ(request, nullptr) << "nothing is written on failure";
+  const std::string no_stream = "a stream, but this communicator (threads) works on host memory";
+  expect_refused(gar_all_reduce_on_stream(comm, x, x, 4, GAR_FLOAT32, GAR_SUM, nullptr), "all_reduce: ", no_stream);
+  expect_refused(gar_reduce_scatter_on_stream(comm, x, x, 4, GAR_FLOAT32, GAR_SUM, nullptr),
+                 "reduce_scatter: ", no_stream);
+  expect_refused(gar_all_gather_on_stream(comm, x, x, 4, GAR_FLOAT32, nullptr), "all_gather: ", no_stream);
+  expect_refused(gar_stream_synchronize(comm, nullptr), "synchronize: ", no_stream);
+  expect_refused(gar_all_reduce_on_stream(comm, nullptr, x, 4, GAR_FLOAT32, GAR_SUM, nullptr),
+                 "gar_all_reduce_on_stream: ", "`in` is NULL");
+  expect_refused(gar_stream_synchronize(nullptr, nullptr), "gar_stream_synchronize: ", "`comm` is NULL");
 
   EXPECT_EQ(gar_all_reduce(comm, nullptr, nullptr, 0, GAR_FLOAT32, GAR_SUM), GAR_OK) << gar_last_error();
   EXPECT_EQ(gar_all_gather(comm, GAR_IN_PLACE, nullptr, 0, GAR_FLOAT32), GAR_OK) << gar_last_error();

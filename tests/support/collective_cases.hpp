@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,8 @@ class GuardedBuffer {
     return std::all_of(memory_.begin(), memory_.begin() + begin_, is_fill) &&
            std::all_of(memory_.begin() + begin_ + bytes_, memory_.begin() + end_, is_fill);
   }
+  /// With the zones.
+  [[nodiscard]] std::span<std::byte> all() { return {memory_.data(), static_cast<std::size_t>(end_)}; }
 
  private:
   static constexpr std::int64_t kGuard = 128;
@@ -216,6 +219,8 @@ class CaseRun {
   int size_;
   std::uint64_t salt_;
   Oracle oracle_;
+
+ protected:
   GuardedBuffer in_buffer_;
   GuardedBuffer out_buffer_;
   std::byte* in_ = nullptr;

@@ -118,6 +118,7 @@ inline std::string text_of(const std::exception& error) {
   if (dynamic_cast<const Failure*>(&error) != nullptr) return what;
   return (dynamic_cast<const TransportError*>(&error) != nullptr    ? "TransportError: "
           : dynamic_cast<const InvalidArgument*>(&error) != nullptr ? "InvalidArgument: "
+          : dynamic_cast<const DeviceError*>(&error) != nullptr     ? "DeviceError: "
                                                                     : "exception: ") +
          what;
 }

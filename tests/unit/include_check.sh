@@ -18,7 +18,7 @@ declare -A public=(
   [sim]="errors topology plan model simulate"
   [fit]="errors topology plan algorithms verify model profile fit"
   [io]="errors topology plan algorithms verify model profile fit io"
-  [runtime]="errors topology plan algorithms verify model planner predict io reduction communicator mpi"
+  [runtime]="errors topology plan algorithms verify model planner predict io reduction communicator mpi cuda nccl"
 )
 declare -A modules=(
   [topology]="topology" [plan]="topology plan" [model]="topology plan model"
@@ -41,7 +41,8 @@ while IFS=: read -r file line text; do
         Eigen/*) [[ $module == fit ]] || complain "$file:$line: the numeric library belongs to src/fit" ;;
         apps/* | tests/* | bench/* | CLI/*) complain "$file:$line: the library must not use $header" ;;
         mpi.h) [[ $file == src/runtime/mpi/* ]] || complain "$file:$line: $header belongs to src/runtime/mpi" ;;
-        cuda* | nccl*) complain "$file:$line: the core must not use $header" ;;
+        cuda* | vector_types.h) [[ $file == src/runtime/cuda/* || $file == src/runtime/nccl/* ]] || complain "$file:$line: $header belongs to src/runtime/cuda" ;;
+        nccl.h) [[ $file == src/runtime/nccl/* ]] || complain "$file:$line: $header belongs to src/runtime/nccl" ;;
         hwy/*) [[ $file == src/runtime/kernels/* ]] || complain "$file:$line: $header belongs to the kernels" ;;
         format | ranges | source_location) complain "$file:$line: <$header> is not for the core" ;;
         */*.hpp)

@@ -48,7 +48,7 @@ Profile small_profile() {
                   {"Open MPI's default", 3, 4, -1, -1, -1, 0.1, 1, 2}};
   p.notes = {"delta: nothing was reduced"};
   p.provenance = {"2026-11-15T17:00:00Z", "gar fit", "0.1.0", {"a", "b"}, "Linux 6.1.0", "a CPU, 2 cores",
-                  "Open MPI 4.1.4",       "mpi",     12,      340,        30.25};
+                  "Open MPI 4.1.4",       "mpi",     12,      340,        30.25,         "a GPU"};
   p.cores = 2;
   p.is_memory = true;
   p.levels[1].max_senders = 3;

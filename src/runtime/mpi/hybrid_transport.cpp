@@ -17,9 +17,9 @@ TransportLimits HybridTransport::limits() const {
   return limits;
 }
 
-void HybridTransport::begin(const Signature& signature) {
-  shared_->begin(signature);
-  mpi_->begin(signature);
+void HybridTransport::begin(const Signature& signature, const Site& site) {
+  shared_->begin(signature, site);
+  mpi_->begin(signature, site);
 }
 
 bool HybridTransport::try_open(Flight& flight) { return shared_->try_open(flight) && mpi_->try_open(flight); }

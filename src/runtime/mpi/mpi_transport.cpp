@@ -134,7 +134,7 @@ TransportLimits MpiTransport::limits() const {
   return limits;
 }
 
-void MpiTransport::begin(const Signature& signature) {
+void MpiTransport::begin(const Signature& signature, const Site& /*site*/) {
   if (has_failed_) throw TransportError("this communicator has failed before: " + failure_);
   look_for_aborts();
   control_->begin(signature);

@@ -96,7 +96,7 @@ void SharedTransport::throw_failure(const std::string& text) {
   throw TransportError(text);
 }
 
-void SharedTransport::begin(const Signature& signature) {
+void SharedTransport::begin(const Signature& signature, const Site& /*site*/) {
   if (failure_.empty()) failure_ = segment_->failure();
   if (!failure_.empty()) throw TransportError("this communicator has failed before: " + failure_);
   signature_ = signature;
@@ -260,7 +260,7 @@ void SharedTransport::check_time() {
       timeout_s_, describe(signature_), membership_.rank));
 }
 
-void SharedTransport::check_peers() {
+void SharedTransport::check_peers(bool has_limit) {
   note_time();
   if (const std::string text = segment_->failure(); !text.empty()) throw_failure(text);
   const auto is_there = [&] { return awaited_.signal != nullptr && has_reached(*awaited_.signal, awaited_.target); };
@@ -281,7 +281,7 @@ void SharedTransport::check_peers() {
                            : fmt::format("rank {} has died (noticed by rank {} in {})", global(peer), membership_.rank,
                                          describe(signature_)));
   }
-  check_time();
+  if (has_limit) check_time();
 }
 
 void SharedTransport::wait() {

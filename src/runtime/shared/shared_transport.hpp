@@ -37,7 +37,7 @@ class SharedTransport final : public Transport {
   [[nodiscard]] TransportLimits limits() const override;
   [[nodiscard]] bool allows_threads() const override { return true; }
 
-  void begin(const Signature& signature) override;
+  void begin(const Signature& signature, const Site& site) override;
   bool try_open(Flight& flight) override;
   bool try_send(Flight& flight, int step) override;
   /// Leaves operands of ranks that are no members alone.
@@ -53,8 +53,9 @@ class SharedTransport final : public Transport {
   /// Called now and then while this rank waits; for what makes progress only when somebody calls it.
   void set_idle(std::function<void()> idle) { idle_ = std::move(idle); }
   [[nodiscard]] bool is_member(int rank) const { return local_of_[static_cast<std::size_t>(rank)] >= 0; }
-  /// Throws when a peer has failed, died or left, or has been silent for too long; for callers that do not use wait().
-  void check_peers();
+  /// Throws when a peer has failed, died or left, or (has_limit) has been silent for too long; for callers that do not
+  /// use wait().
+  void check_peers(bool has_limit = true);
 
  private:
   struct Awaited {

@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include "gar/cuda.hpp"
+#include "runtime/arguments.hpp"
+#include "runtime/choice.hpp"
+#include "runtime/cuda/device_costs.hpp"
+#include "runtime/cuda/host_meeting.hpp"
+#include "runtime/cuda/ipc_transport.hpp"
+#include "runtime/shared/exchange_once.hpp"
+
+namespace gar {
+
+namespace {
+
+constexpr std::uint64_t kCostsSequence = 10;  // after those of the transports
+
+/// Rank 0 measures its GPU while the others wait; then all take part in some operations.
+LocalCosts agree_on_costs(IpcTransport& transport, SharedTransport& control) {
+  LocalCosts costs;
+  if (transport.size() == 1) return costs;
+  if (transport.rank() == 0) costs = measure_device_costs();
+  costs = exchange_once(control, kCostsSequence, costs).front();
+  costs.alpha = measure_stage_seconds(transport, kCostsSequence + 1);
+  return exchange_once(control, kCostsSequence + 100, costs).front();
+}
+
+}  // namespace
+
+Communicator cuda_communicator(std::string_view name, int rank, int size, const CommunicatorOptions& options) {
+  check_membership(name, rank, size, "cuda_communicator");
+  require_cuda("cuda_communicator");
+  const CommunicatorOptions complete = with_environment(options, size);
+  HostMeeting meeting(name, rank, size, complete.timeout_s);
+  return meeting.make([&](std::unique_ptr<SharedTransport> control) {
+    SharedTransport& meeting_point = *control;
+    auto transport = std::make_unique<IpcTransport>(std::move(control), rank, size);
+    const LocalCosts costs = agree_on_costs(*transport, meeting_point);
+    const Topology topology = device_topology(size, transport->num_sharing(), costs);
+    return make_communicator(std::move(transport), complete, topology);
+  });
+}
+
+}  // namespace gar

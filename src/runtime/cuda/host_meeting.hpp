@@ -1,0 +1,38 @@
+// How the processes of GPU communicators find each other.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "gar/communicator.hpp"
+#include "runtime/shared/shared_transport.hpp"
+
+namespace gar {
+
+/// Throws DeviceError that says why, when this process can use no GPU.
+void require_cuda(const char* function);
+
+/// Shared memory for a few words of every rank.
+class HostMeeting {
+ public:
+  /// Returns when all ranks have come. Throws TransportError.
+  HostMeeting(std::string_view name, int rank, int size, double timeout_s);
+  /// Runs `body(control)`; when it throws, the other ranks are told why.
+  template <class Body>
+  Communicator make(Body body) {
+    try {
+      return body(std::make_unique<SharedTransport>(segment_, Membership{rank_, size_, {}}, timeout_s_));
+    } catch (const std::exception& e) {
+      segment_->set_failure(rank_, e.what());
+      throw;
+    }
+  }
+
+ private:
+  std::shared_ptr<Segment> segment_;
+  int rank_;
+  int size_;
+  double timeout_s_;
+};
+
+}  // namespace gar

@@ -1,0 +1,39 @@
+// Peers' device memory in this process (CUDA IPC).
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gar {
+
+/// A place in a process's device memory, as others can find it.
+struct DevicePlace {
+  cudaIpcMemHandle_t handle{};  ///< of the whole allocation
+  std::uint64_t process = 0;    ///< a number of the owner's
+  std::uint64_t base = 0;       ///< address of the allocation in the owner's process
+  std::uint64_t bytes = 0;      ///< of the allocation
+  std::uint64_t identity = 0;   ///< of the allocation: a later one at the same address has another
+  std::uint64_t offset = 0;     ///< of the place in the allocation
+};
+
+/// Throws InvalidArgument when the memory cannot be shared.
+DevicePlace place_of(const void* pointer, const char* name);
+
+/// What a communicator has mapped. Opening costs time and closing waits for the GPU, so mappings are kept, and shared
+/// by the communicators of the process: CUDA maps no memory twice. They are closed when nobody uses them any more, when
+/// their owner has put new memory in their place, or when there are too many.
+class Mappings {
+ public:
+  Mappings() = default;
+  ~Mappings() { close(); }
+  Mappings(const Mappings&) = delete;
+  Mappings& operator=(const Mappings&) = delete;
+
+  /// The address of a peer's place. `is_pinned`: keep it as long as this object lives. Throws DeviceError.
+  std::byte* open(const DevicePlace& place, bool is_pinned);
+  void close();
+};
+
+}  // namespace gar
