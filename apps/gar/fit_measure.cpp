@@ -193,7 +193,9 @@ FitEngine::Body FitEngine::body_of(const Observation& cell) {
   }
   if (cell.collective == Collective::kAllGather) {
     const std::int64_t block = floats / static_cast<std::int64_t>(cell.servers.size());
-    return {[this, on, block] { on->communicator->all_gather(input(), output(), block, DataType::kFloat32); }, {}};
+    // On a GPU the copy of a rank's own block would be a large part of the time, and no message.
+    const float* in = output_.is_on_device() ? output() + on->communicator->rank() * block : input();
+    return {[this, on, in, block] { on->communicator->all_gather(in, output(), block, DataType::kFloat32); }, {}};
   }
   return {[this, on, floats] { on->communicator->all_reduce(input(), output(), floats, DataType::kFloat32); }, {}};
 }

@@ -79,6 +79,7 @@ class FitEngine {
    public:
     void assign(std::size_t count, float value, CudaSession* cuda);
     [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] bool is_on_device() const { return static_cast<bool>(device_); }
     [[nodiscard]] float* data() { return device_ ? reinterpret_cast<float*>(device_.get()) : host_.data(); }
 
    private:

@@ -23,7 +23,7 @@ constexpr std::int64_t kMinDeviceCount = 1000;
 constexpr double kShareOfFreeMemory = 0.9;
 /// Fewer floats are over before the GPU is busy, and nothing is demanded of them.
 constexpr std::int64_t kJudgedCount = 10'000'000;
-constexpr double kLeastOfCopy = 0.95;
+constexpr double kLeastOfCopy = 1.0;
 
 class DeviceVectors {
  public:

@@ -169,6 +169,14 @@ void check(const Observation& observation, const Topology& topology) {
   if (observation.kind == ObservationKind::kReduction && observation.fan_in < 2) fail("fan_in must be at least 2");
 }
 
+/// What one half of an AllReduce moves by itself where operands are read in place.
+void scale_halves(Collective collective, Features& out) {
+  if (collective == Collective::kAllReduce) return;
+  for (std::vector<LinkLoad>& stage : out.stages) {
+    for (LinkLoad& load : stage) load.floats *= collective == Collective::kAllGather ? 2 : 0;
+  }
+}
+
 }  // namespace
 
 Features features_of(const Observation& observation, const Place& place) {
@@ -181,6 +189,7 @@ Features features_of(const Observation& observation, const Place& place) {
   switch (observation.kind) {
     case ObservationKind::kCollective:
       add_plan(observation, place, out);
+      if (place.is_direct) scale_halves(observation.collective, out);
       break;
     case ObservationKind::kGather:
       add_gather(observation, topology, out);

@@ -46,9 +46,17 @@ struct Place {
   double cores = 0;        ///< as in Profile
   bool is_memory = false;  ///< as in Profile
   bool has_links = false;  ///< links of the topology that are slower than others of their level count as such
+  /// Reductions read their operands in the peers' memory: an AllReduce copies in its AllGather half only. The model charges
+  /// beta for both halves, so beta is half of a copy here, and an AllGather by itself costs it twice.
+  bool is_direct = false;
 };
-inline Place place_of(const Profile& profile) { return {profile.topology, profile.cores, profile.is_memory, true}; }
-inline Place place_of(const Measurements& measured) { return {measured.topology, measured.cores, measured.is_memory}; }
+inline bool is_direct(const Provenance& provenance) { return provenance.transport == "cuda-ipc"; }
+inline Place place_of(const Profile& profile) {
+  return {profile.topology, profile.cores, profile.is_memory, true, is_direct(profile.provenance)};
+}
+inline Place place_of(const Measurements& measured) {
+  return {measured.topology, measured.cores, measured.is_memory, false, is_direct(measured.provenance)};
+}
 
 /// Throws InvalidArgument when the servers are none of the topology's or the algorithm does not fit them.
 Features features_of(const Observation& observation, const Place& place);

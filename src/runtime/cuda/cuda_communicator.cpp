@@ -20,6 +20,9 @@ LocalCosts agree_on_costs(IpcTransport& transport, SharedTransport& control) {
   if (transport.size() == 1) return costs;
   if (transport.rank() == 0) costs = measure_device_costs();
   costs = exchange_once(control, kCostsSequence, costs).front();
+  // A ReduceScatter reads its operands where they lie, so only the AllGather half of an AllReduce copies; the model
+  // charges beta for both.
+  costs.beta /= 2;
   costs.alpha = measure_stage_seconds(transport, kCostsSequence + 1);
   return exchange_once(control, kCostsSequence + 100, costs).front();
 }
@@ -34,8 +37,9 @@ Communicator cuda_communicator(std::string_view name, int rank, int size, const 
   return meeting.make([&](std::unique_ptr<SharedTransport> control) {
     SharedTransport& meeting_point = *control;
     auto transport = std::make_unique<IpcTransport>(std::move(control), rank, size);
-    const LocalCosts costs = agree_on_costs(*transport, meeting_point);
-    const Topology topology = device_topology(size, transport->num_sharing(), costs);
+    const Topology topology =
+        complete.topology ? *complete.topology
+                          : device_topology(size, transport->num_sharing(), agree_on_costs(*transport, meeting_point));
     return make_communicator(std::move(transport), complete, topology);
   });
 }

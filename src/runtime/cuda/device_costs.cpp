@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <limits>
 
@@ -98,6 +99,24 @@ LocalCosts measure_device_costs() {
   } catch (const DeviceError&) {
     return built_in();
   }
+}
+
+cudaUUID_t current_gpu() {
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  return properties.uuid;
+}
+
+int most_sharing(const std::vector<cudaUUID_t>& gpus) {
+  std::ptrdiff_t most = 1;
+  for (const cudaUUID_t& gpu : gpus) {
+    most = std::max(most, std::count_if(gpus.begin(), gpus.end(), [&](const cudaUUID_t& other) {
+                      return std::memcmp(&gpu, &other, sizeof gpu) == 0;
+                    }));
+  }
+  return static_cast<int>(most);
 }
 
 double measure_seconds(DeviceTransport& transport, Plan plan, std::int64_t count, std::uint64_t sequence) {

@@ -12,6 +12,11 @@ namespace gar {
 /// memory for a measurement: built-in values.
 LocalCosts measure_device_costs();
 
+/// Which GPU the current device is, on whatever host.
+cudaUUID_t current_gpu();
+/// The most ranks that are on one GPU.
+int most_sharing(const std::vector<cudaUUID_t>& gpus);
+
 /// Seconds of an AllReduce or AllGather of floats by `plan`, `count` of them (in a block); the median of
 /// kMeasuredRounds. Collective, on a transport that nothing has used yet; operations get numbers from `sequence` on.
 double measure_seconds(DeviceTransport& transport, Plan plan, std::int64_t count, std::uint64_t sequence);

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "gar/errors.hpp"
 #include "runtime/cuda/cuda_call.hpp"
+#include "runtime/cuda/device_costs.hpp"
 #include "runtime/shared/exchange_once.hpp"
 
 namespace gar {
@@ -52,20 +52,17 @@ IpcTransport::~IpcTransport() {
 void IpcTransport::meet_peers() {
   Greeting own;
   own.boxes = place_of(own_boxes_.data(), "mailboxes");
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, device()), "cudaGetDeviceProperties");
-  own.gpu = properties.uuid;
+  own.gpu = current_gpu();
   const std::vector<Greeting> all = exchange_once(*control(), 1, own);
+  std::vector<cudaUUID_t> gpus;
   for (int peer = 0; peer < size(); ++peer) {
     const Greeting& greeting = all[static_cast<std::size_t>(peer)];
-    const auto sharing = std::count_if(all.begin(), all.end(), [&](const Greeting& other) {
-      return std::memcmp(&greeting.gpu, &other.gpu, sizeof own.gpu) == 0;
-    });
-    num_sharing_ = std::max(num_sharing_, static_cast<int>(sharing));
+    gpus.push_back(greeting.gpu);
     std::byte* base =
         peer == rank() ? reinterpret_cast<std::byte*>(own_boxes_.data()) : mappings_.open(greeting.boxes, true);
     boxes_[static_cast<std::size_t>(peer)] = {reinterpret_cast<std::uint32_t*>(base), size()};
   }
+  num_sharing_ = most_sharing(gpus);
   // Nobody writes into a box before its owner has emptied it, and everybody has come.
   static_cast<void>(exchange_once(*control(), 2, 0));
 }

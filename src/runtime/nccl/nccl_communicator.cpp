@@ -61,25 +61,6 @@ struct Greeting {
   LocalCosts costs;  ///< rank 0's are used
 };
 
-cudaUUID_t current_gpu() {
-  int device = 0;
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  return properties.uuid;
-}
-
-/// The most ranks that are on one GPU.
-int most_sharing(const std::vector<Greeting>& all) {
-  std::ptrdiff_t most = 1;
-  for (const Greeting& one : all) {
-    most = std::max(most, std::count_if(all.begin(), all.end(), [&](const Greeting& other) {
-                      return std::memcmp(&one.gpu, &other.gpu, sizeof one.gpu) == 0;
-                    }));
-  }
-  return static_cast<int>(most);
-}
-
 /// alpha and beta of what NCCL has between the ranks: everybody sends to the next rank, and nothing is reduced.
 void measure_wire(NcclTransport& transport, LocalCosts& costs) {
   const std::int64_t size = transport.size();
@@ -100,7 +81,9 @@ Topology measured_topology(NcclTransport& transport) {
   const std::vector<Greeting> all = gather(transport, kGreetingSequence, own);
   LocalCosts costs = all.front().costs;
   measure_wire(transport, costs);
-  const int num_sharing = most_sharing(all);
+  std::vector<cudaUUID_t> gpus;
+  for (const Greeting& greeting : all) gpus.push_back(greeting.gpu);
+  const int num_sharing = most_sharing(gpus);
   // The wire was measured with all ranks on it.
   costs.beta /= num_sharing;
   return device_topology(transport.size(), num_sharing, gather(transport, kCostsSequence, costs).front());

@@ -129,6 +129,7 @@ bool NcclTransport::needs_detour(const Site& site) const {
 }
 
 void NcclTransport::prepare(const Site& site, std::array<std::byte, kNoticeBytes>& /*words*/) {
+  if (is_capturing()) staging_.keep_old();
   if (site.schedule == nullptr) {
     if (needs_detour(site)) staging_.reserve(site.out_bytes);
     return;
