@@ -197,6 +197,17 @@ void check_different_files(const FitConfig& config) {
   }
 }
 
+void check_cuda_flags(const FitArgs& args, const FitConfig& config) {
+  if (config.mpi) throw UsageError("--mpi does not go with --device cuda");
+  if (config.local.value_or(1) > 1) return;
+  // One process has reductions alone.
+  for (const auto& [flag, is_given] :
+       {std::pair{"--validate", args.validate}, std::pair{"--sizes", !args.sizes.empty()},
+        std::pair{"--transport", args.transport != "auto"}}) {
+    if (is_given) throw UsageError(fmt::format("{} is for several ranks; accepted with --local 2 or more", flag));
+  }
+}
+
 }  // namespace
 
 FitConfig parse_fit(const FitArgs& args) {
@@ -204,7 +215,7 @@ FitConfig parse_fit(const FitArgs& args) {
   FitConfig out;
   if (!args.local.empty()) {
     out.local = parse_number<int>("--local", args.local, 1, kMaxLocalRanks, "a whole number from 2 to 1,024");
-    if (*out.local < 2) {
+    if (*out.local < 2 && args.device != "cuda") {
       throw UsageError("--local 1: a network has at least two ends; accepted is a whole number from 2 to 1,024");
     }
   }
@@ -216,7 +227,7 @@ FitConfig parse_fit(const FitArgs& args) {
   out.device = parse_device(args.device);
   out.transport = parse_transport(args.transport, out.device);
   if (!args.mpi.empty()) out.mpi = args.mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;
-  if (out.mpi && out.device == Device::kCuda) throw UsageError("--mpi does not go with --device cuda");
+  if (out.device == Device::kCuda) check_cuda_flags(args, out);
   out.seed = parse_number<std::uint64_t>("--seed", args.seed, 0, ~std::uint64_t{0}, "a whole number from 0");
   if (!args.timeout.empty()) {
     out.timeout_s =

@@ -37,7 +37,7 @@ class TransportError : public Error {
 };
 
 /// A GPU that cannot do what is asked of it: no driver, no memory. A communicator stays usable: the operation has begun
-/// on no rank, and all ranks are told.
+/// on no rank, and all ranks are told (on a caller's communicator of NCCL: this one alone).
 class DeviceError : public Error {
  public:
   using Error::Error;

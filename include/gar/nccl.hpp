@@ -25,7 +25,7 @@ Communicator nccl_communicator(std::string_view name, int rank, int size, const 
 Communicator nccl_communicator(ncclComm* comm, const CommunicatorOptions& options = {},
                                NcclPath path = NcclPath::kPlans);
 
-/// "2.28.3"
+/// "2.28.3". Throws DeviceError where there is none.
 std::string nccl_version();
 
 }  // namespace gar

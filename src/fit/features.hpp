@@ -46,8 +46,8 @@ struct Place {
   double cores = 0;        ///< as in Profile
   bool is_memory = false;  ///< as in Profile
   bool has_links = false;  ///< links of the topology that are slower than others of their level count as such
-  /// Reductions read their operands in the peers' memory: an AllReduce copies in its AllGather half only. The model charges
-  /// beta for both halves, so beta is half of a copy here, and an AllGather by itself costs it twice.
+  /// Reductions read their operands in the peers' memory: an AllReduce copies in its AllGather half only. The model
+  /// charges beta for both halves, so beta is half of a copy here, and an AllGather by itself costs it twice.
   bool is_direct = false;
 };
 inline bool is_direct(const Provenance& provenance) { return provenance.transport == "cuda-ipc"; }

@@ -274,7 +274,8 @@ Regression regress(const Selection& selection, const Measurements& measurements,
   std::vector<const Observation*> without = selection.admitted;
   std::erase_if(without, [](const Observation* one) { return one->kind == ObservationKind::kReduction; });
   // A GPU runs the same kernels at the same speed in both.
-  const bool may_leave_out = measurements.is_memory && !is_direct(measurements.provenance) && without.size() < selection.admitted.size() &&
+  const bool may_leave_out = measurements.is_memory && !is_direct(measurements.provenance) &&
+                             without.size() < selection.admitted.size() &&
                              static_cast<int>(without.size()) >
                                  ParamIndex(measurements.topology.height(measurements.topology.root())).size() + 2;
   if (may_leave_out) {

@@ -91,8 +91,8 @@ Provenance read_provenance(const JsonPlace& document) {
   Provenance result;
   const auto place = document.find("provenance");
   if (!place) return result;
-  place->expect_fields({"date", "command", "gar_version", "hosts", "kernel", "cpu", "mpi", "device", "transport", "ranks",
-                        "measurements", "seconds"});
+  place->expect_fields({"date", "command", "gar_version", "hosts", "kernel", "cpu", "mpi", "device", "transport",
+                        "ranks", "measurements", "seconds"});
   const auto text = [&](std::string_view field, std::string& target) {
     if (const auto found = place->find(field)) target = found->text();
   };

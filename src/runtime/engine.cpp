@@ -190,7 +190,8 @@ PlanReport Engine::make_report(const Call& call, const Schedule* schedule, const
   report.algorithm = plan->name;
   report.reason = plan->reason;
   report.num_chunks = schedule->num_chunks;
-  if (plan->priced) {
+  const bool is_priced = call.collective == Collective::kAllReduce || transport_->limits().has_equal_halves;
+  if (plan->priced && is_priced) {
     const double floats = static_cast<double>(total_count(call, size()) * size_of(call.type)) / 4;
     report.predicted_seconds = plan->priced->cost(floats).total();
   }
@@ -273,6 +274,7 @@ void Engine::run_path(const Call& call, const Path& path) {
     return;
   }
   try {
+    const std::shared_ptr<void> scope = transport_->enter();
     Running running(*this, call, path);
     while (!running.advance()) {
       if (!transport_->allows_threads()) poll_all();
@@ -301,9 +303,10 @@ void Engine::synchronize(Stream stream) {
   check_stream("synchronize");
   drain();
   try {
+    const std::shared_ptr<void> scope = transport_->enter();
     while (!transport_->is_idle(stream)) transport_->wait();
   } catch (const std::exception& e) {
-    transport_->fail(e.what());
+    if (!transport_->is_intact()) transport_->fail(e.what());
     throw;
   }
 }

@@ -88,8 +88,8 @@ struct ChunkStep {
   /// find_peer_memory: what must have happened before the reductions may write, beyond what the messages themselves
   /// imply.
   std::vector<PeerStep> readers;
-  /// find_peer_memory: the step overwrites what it sends itself. Ranks that read each other's memory would wait for each
-  /// other.
+  /// find_peer_memory: the step overwrites what it sends itself. Ranks that read each other's memory would wait for
+  /// each other.
   bool overwrites_lent = false;
 };
 

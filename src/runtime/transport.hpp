@@ -70,6 +70,8 @@ struct TransportLimits {
   std::int64_t least_chunk_bytes = 64 << 10;
   /// Receivers read the senders' memory where it lies: programs need to know where that is (runtime/peers.hpp).
   bool needs_sources = false;
+  /// ReduceScatter and AllGather move data in the same way, so that each costs what the model says of its half.
+  bool has_equal_halves = true;
 };
 
 class Transport {
@@ -91,6 +93,8 @@ class Transport {
   [[nodiscard]] virtual Compute& compute() { return host_; }
   /// Do buffers lie in the memory of a GPU?
   [[nodiscard]] virtual bool is_on_device() const { return false; }
+  /// The calling thread works on the transport's device as long as the object lives.
+  [[nodiscard]] virtual std::shared_ptr<void> enter() { return nullptr; }
   /// After an exception: has the operation begun on no rank, so that others may follow?
   [[nodiscard]] virtual bool is_intact() const { return false; }
 

@@ -151,6 +151,57 @@ inline std::vector<Case> device_cases(int num_ranks, std::uint64_t seed, std::si
   return out;
 }
 
+/// What a function threw, as text.
+template <class Function>
+std::string error_of(Function function) {
+  try {
+    function();
+    return "no error";
+  } catch (const std::exception& e) {
+    return text_of(e);
+  }
+}
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// Free memory of the GPU as all ranks see it while nobody does anything.
+inline std::size_t quiet_free_memory(Communicator& communicator) {
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  communicator.barrier();
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  communicator.barrier();
+  return free;
+}
+
+/// All memory of the GPU but a few megabytes.
+class Hoard {
+ public:
+  Hoard() = default;
+  Hoard(const Hoard&) = delete;
+  Hoard& operator=(const Hoard&) = delete;
+  ~Hoard() { release(); }
+  void fill() {
+    for (std::size_t bytes = std::size_t{1} << 36; bytes >= std::size_t{1} << 22;) {
+      void* memory = nullptr;
+      if (cudaMalloc(&memory, bytes) == cudaSuccess) {
+        memory_.push_back(memory);
+      } else {
+        cudaGetLastError();
+        bytes /= 2;
+      }
+    }
+  }
+  void release() {
+    for (void* memory : memory_) cudaFree(memory);
+    memory_.clear();
+  }
+
+ private:
+  std::vector<void*> memory_;
+};
+
 struct DeviceMember {
   int rank = 0;
   int size = 1;

@@ -52,18 +52,6 @@ void expect_works(Communicator& communicator, std::int64_t count = 10'007) {
   expect_sums(memory.floats(), communicator.size(), count, "a plain sum");
 }
 
-template <class Function>
-std::string error_of(Function function) {
-  try {
-    function();
-    return "no error";
-  } catch (const std::exception& e) {
-    return text_of(e);
-  }
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 void run_all_algorithms(int size, std::size_t cases_each) {
   EXPECT_EQ(failures(run_on_gpus(size,
                                  [&](const DeviceMember& member) {
@@ -190,22 +178,6 @@ TEST(CudaIpc, GraphsCanBeLaunchedAgain) {
   }
 }
 
-std::size_t free_memory() {
-  std::size_t free = 0;
-  std::size_t total = 0;
-  check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-  return free;
-}
-
-/// Free memory of the GPU as rank 0 sees it while nobody does anything.
-std::size_t quiet_free_memory(Communicator& communicator) {
-  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  communicator.barrier();
-  const std::size_t free = free_memory();
-  communicator.barrier();
-  return free;
-}
-
 TEST(CudaIpc, NoMemoryLeaksIn1000Calls) {
   GAR_SKIP_WITHOUT_GPU();
   EXPECT_EQ(failures(run_on_gpus(
@@ -226,8 +198,19 @@ TEST(CudaIpc, NoMemoryLeaksIn1000Calls) {
                     Communicator communicator = make(member);
                     const DeviceMemory memory(kCount * 4 * 3);
                     const auto run = [&](int calls) {
+                      constexpr std::int64_t kBlock = kCount / 2;
+                      std::byte* second = memory.bytes() + kCount * 4;
+                      float host = 0;
                       for (int i = 0; i < calls; ++i) {
-                        communicator.all_reduce(memory.bytes(), memory.bytes(), kCount, DataType::kFloat32);
+                        if (i % 5 == 0) communicator.all_reduce(memory.bytes(), second, kCount, DataType::kFloat32);
+                        if (i % 5 == 1) communicator.reduce_scatter(memory.bytes(), second, kBlock, DataType::kFloat32);
+                        if (i % 5 == 2) communicator.all_gather(memory.bytes(), second, kBlock, DataType::kFloat32);
+                        if (i % 5 == 3) {
+                          communicator.start_all_reduce(memory.bytes(), second, kCount, DataType::kFloat32).wait();
+                        }
+                        if (i % 5 == 4) {
+                          error_of([&] { communicator.all_reduce(&host, memory.bytes(), 1, DataType::kFloat32); });
+                        }
                       }
                     };
                     run(10);
@@ -263,18 +246,8 @@ TEST(CudaIpc, AllocationFailureLeavesTheCommunicatorUsable) {
                                    const DeviceMemory in(kBlock * 2 * 4);
                                    const DeviceMemory out(kBlock * 4);
                                    expect_works(communicator);
-                                   std::vector<void*> hoard;
-                                   if (member.rank == 0) {
-                                     for (std::size_t bytes = std::size_t{1} << 36; bytes >= std::size_t{1} << 22;) {
-                                       void* memory = nullptr;
-                                       if (cudaMalloc(&memory, bytes) == cudaSuccess) {
-                                         hoard.push_back(memory);
-                                       } else {
-                                         cudaGetLastError();
-                                         bytes /= 2;
-                                       }
-                                     }
-                                   }
+                                   Hoard hoard;
+                                   if (member.rank == 0) hoard.fill();
                                    communicator.barrier();
                                    const std::string error = error_of([&] {
                                      communicator.reduce_scatter(in.bytes(), out.bytes(), kBlock, DataType::kFloat32);
@@ -282,7 +255,7 @@ TEST(CudaIpc, AllocationFailureLeavesTheCommunicatorUsable) {
                                    check(contains(error, "DeviceError") && contains(error, "out of memory"),
                                          "with a full GPU: " + error);
                                    communicator.barrier();
-                                   for (void* memory : hoard) cudaFree(memory);
+                                   hoard.release();
                                    communicator.barrier();
                                    expect_works(communicator);
                                    communicator.reduce_scatter(in.bytes(), out.bytes(), kBlock, DataType::kFloat32);

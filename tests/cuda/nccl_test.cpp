@@ -273,6 +273,48 @@ TEST(Nccl, DeathInTheMiddleIsNoticed) {
   EXPECT_LT(seconds_since(start), 90);
 }
 
+TEST(Nccl, NoMemoryLeaksIn1000Calls) {
+  GAR_SKIP_WITHOUT_GPU();
+  expect_all(2, [](const DeviceMember& member) {
+    Communicator communicator = make(member, {"cps"});
+    constexpr std::int64_t kCount = 10'000;
+    const DeviceMemory memory(kCount * 4 * 4);
+    const auto run = [&](int calls) {
+      for (int i = 0; i < calls; ++i) {
+        std::byte* out = memory.bytes() + kCount * 4 * 2;
+        if (i % 3 == 0) communicator.all_reduce(memory.bytes(), out, kCount, DataType::kFloat32);
+        if (i % 3 == 1) communicator.reduce_scatter(memory.bytes(), out, kCount, DataType::kFloat32);
+        if (i % 3 == 2) communicator.all_gather(memory.bytes(), out, kCount, DataType::kFloat32);
+      }
+    };
+    run(30);
+    const std::size_t before = quiet_free_memory(communicator);
+    run(1000);
+    const std::size_t after = quiet_free_memory(communicator);
+    check(after == before, std::to_string(before) + " bytes were free, and " + std::to_string(after) + " are");
+  });
+}
+
+TEST(Nccl, AllocationFailureLeavesTheCommunicatorUsable) {
+  GAR_SKIP_WITHOUT_GPU();
+  expect_all(2, [](const DeviceMember& member) {
+    Communicator communicator = make(member, {"cps"});
+    constexpr std::int64_t kCount = 64 << 20;
+    const DeviceMemory memory(kCount * 4);
+    expect_works(communicator);
+    Hoard hoard;
+    if (member.rank == 0) hoard.fill();
+    communicator.barrier();
+    const std::string error =
+        error_of([&] { communicator.all_reduce(memory.bytes(), memory.bytes(), kCount, DataType::kFloat32); });
+    check(contains(error, "DeviceError") && contains(error, "out of memory"), "with a full GPU: " + error);
+    communicator.barrier();
+    hoard.release();
+    communicator.barrier();
+    expect_works(communicator);
+  });
+}
+
 /// A communicator of NCCL that the caller has made.
 ncclComm_t join_by_hand(const DeviceMember& member, Communicator& way) {
   ncclUniqueId id{};

@@ -3,4 +3,10 @@
 set -euo pipefail
 expected=$1
 shift
-diff -u --label "$expected" --label actual "$expected" <("$@")
+actual=$(mktemp)
+trap 'rm -f "$actual"' EXIT
+status=0
+"$@" >"$actual" || status=$?
+[[ $status -ne 77 ]] || exit 77
+diff -u --label "$expected" --label actual "$expected" "$actual"
+exit $status

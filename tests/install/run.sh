@@ -14,7 +14,7 @@ mv "$work/first" "$work/usr" # the package can be moved
 
 "$work/usr/bin/gar" --version
 for file in share/man/man1/gar.1 share/bash-completion/completions/gar share/zsh/site-functions/_gar \
-  share/fish/vendor_completions.d/gar.fish include/gar/topology.hpp include/gar/gar.h include/gar/gar_mpi.h; do
+  share/fish/vendor_completions.d/gar.fish include/gar/topology.hpp include/gar/gar.h include/gar/gar_mpi.h include/gar/gar_cuda.h include/gar/cuda.hpp; do
   [[ -s $work/usr/$file ]] || {
     echo "not installed: $file"
     exit 1
@@ -48,6 +48,17 @@ read -ra flags <<<"$(pkg-config --static --cflags --libs gar-runtime)"
 "$work/with_pkg_config" >>"$work/pkg_config_output"
 cmp "$work/cmake_output" "$work/pkg_config_output"
 cat "$work/cmake_output"
+
+# GPUs: the example is built by itself; it ends with 77 where there is none.
+if pkg-config --exists gar-cuda; then
+  cuda=$(sed -n 's/^CMAKE_CUDA_COMPILER:[^=]*=//p' "$build/CMakeCache.txt")
+  read -ra flags <<<"$(pkg-config --cflags --libs gar-cuda)"
+  "$cxx" -std=c++20 -isystem "$(dirname "$cuda")/../include" "$examples/11_cuda.cpp" -o "$work/with_cuda" "${flags[@]}"
+  status=0
+  "$work/with_cuda" || status=$?
+  [[ $status == 0 || $status == 77 ]] || exit 1
+  [[ -x $work/usr/bin/gar-cuda ]] || exit 1
+fi
 
 # With the compiler wrapper of every MPI that the package was built for.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -214,6 +214,8 @@ TEST(Peers, AllAlgorithms) {
   expect_right("hcps:4x2", 8);
   expect_right("hcps:2x2x2", 8);
   expect_right("hcps:3x5", 15);
+  expect_right("hcps:~3x2", 5);
+  expect_right("hring:2x3", 6);
 }
 
 TEST(Peers, TreePlans) {
@@ -243,7 +245,10 @@ TEST(Peers, TellsExchanges) {
   find_peer_memory(indexed.index, 0, program);
   ASSERT_EQ(program.steps.size(), 1U);
   EXPECT_TRUE(program.steps[0].overwrites_lent);
-  ChunkProgram ring = compile_chunk(IndexedPlan(build_plan(parse_algorithm("ring"), 2)).index, 0, 1, 100);
+  const IndexedPlan ring_plan(build_plan(parse_algorithm("ring"), 2));
+  ChunkProgram ring = compile_chunk(ring_plan.index, 0, 1, 100);
+  find_peer_memory(ring_plan.index, 0, ring);
+  ASSERT_FALSE(ring.steps.empty());
   for (const ChunkStep& step : ring.steps) EXPECT_FALSE(step.overwrites_lent);
 }
 

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "gar/cuda.hpp"
 #include "runtime/arguments.hpp"
@@ -12,7 +12,18 @@ namespace gar {
 
 namespace {
 
-constexpr std::uint64_t kCostsSequence = 10;  // after those of the transports
+constexpr std::uint64_t kOptionsSequence = 5;  // after those of the transports
+constexpr std::uint64_t kCostsSequence = 10;
+
+/// Ranks with and without one would do different things from here on.
+bool agree_on_topology(SharedTransport& control, const CommunicatorOptions& options) {
+  const int has_topology = options.topology ? 1 : 0;
+  const std::vector<int> all = exchange_once(control, kOptionsSequence, has_topology);
+  if (std::all_of(all.begin(), all.end(), [&](int other) { return other == has_topology; })) return has_topology != 0;
+  throw InvalidArgument(
+      "cuda_communicator: some ranks have a topology (options, GAR_TOPOLOGY) and some do not; accepted is the same on "
+      "all");
+}
 
 /// Rank 0 measures its GPU while the others wait; then all take part in some operations.
 LocalCosts agree_on_costs(IpcTransport& transport, SharedTransport& control) {
@@ -38,8 +49,9 @@ Communicator cuda_communicator(std::string_view name, int rank, int size, const 
     SharedTransport& meeting_point = *control;
     auto transport = std::make_unique<IpcTransport>(std::move(control), rank, size);
     const Topology topology =
-        complete.topology ? *complete.topology
-                          : device_topology(size, transport->num_sharing(), agree_on_costs(*transport, meeting_point));
+        agree_on_topology(meeting_point, complete)
+            ? *complete.topology
+            : device_topology(size, transport->num_sharing(), agree_on_costs(*transport, meeting_point));
     return make_communicator(std::move(transport), complete, topology);
   });
 }

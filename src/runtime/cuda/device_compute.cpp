@@ -47,7 +47,11 @@ void DeviceCompute::copy(void* out, const void* in, std::int64_t bytes, Stores /
 
 void DeviceCompute::end_step() {
   if (!reductions_.empty()) launch_reductions(type_, op_, reductions_, stream_);
-  if (!copies_.empty()) launch_copies(copies_, stream_);
+  if (!copies_.empty()) {
+    const auto first = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) % copies_.size());
+    std::rotate(copies_.begin(), copies_.begin() + first, copies_.end());
+    launch_copies(copies_, stream_);
+  }
   reductions_.clear();
   copies_.clear();
 }

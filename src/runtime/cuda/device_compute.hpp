@@ -33,6 +33,9 @@ class DeviceBuffer {
 class DeviceCompute final : public Compute {
  public:
   void set_stream(CudaStream stream) { stream_ = stream; }
+  /// Of the copies of a step this rank begins with another one than the others do, so that not all of them read from
+  /// the same peer at the same time.
+  void set_rank(int rank) { rank_ = rank; }
   [[nodiscard]] CudaStream stream() const { return stream_; }
   void reserve_scratch(std::int64_t bytes) { scratch_.reserve(bytes); }
   void keep_scratch() { scratch_.keep_old(); }
@@ -47,6 +50,7 @@ class DeviceCompute final : public Compute {
 
  private:
   CudaStream stream_ = nullptr;
+  int rank_ = 0;
   DeviceBuffer scratch_;
   DataType type_ = DataType::kFloat32;
   ReduceOp op_ = ReduceOp::kSum;

@@ -138,9 +138,15 @@ double measure_seconds(DeviceTransport& transport, Plan plan, std::int64_t count
     signature.count = count;
     signature.plan = schedule.fingerprint;
     const auto begin = std::chrono::steady_clock::now();
-    transport.begin(signature, {in, memory.data(), block, all, std::nullopt, &schedule});
-    Execution execution(transport, schedule, {in, memory.data(), DataType::kFloat32, ReduceOp::kSum}, 0);
-    while (!execution.advance()) transport.wait();
+    try {
+      transport.begin(signature, {in, memory.data(), block, all, std::nullopt, &schedule});
+      Execution execution(transport, schedule, {in, memory.data(), DataType::kFloat32, ReduceOp::kSum}, 0);
+      while (!execution.advance()) transport.wait();
+    } catch (const std::exception& e) {
+      // Streams that wait for a dead peer would hold up the release of the memory for ever.
+      transport.fail(e.what());
+      throw;
+    }
     times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   std::nth_element(times.begin(), times.begin() + kMeasuredRounds / 2, times.end());
@@ -149,7 +155,10 @@ double measure_seconds(DeviceTransport& transport, Plan plan, std::int64_t count
 
 double measure_stage_seconds(DeviceTransport& transport, std::uint64_t sequence) {
   constexpr std::int64_t kCount = 1024;
-  return measure_seconds(transport, build_plan(parse_algorithm("cps"), transport.size()), kCount, sequence) / 2;
+  const bool is_cps = transport.size() <= kMaxDeviceOperands;
+  const double stages = is_cps ? 2 : 2 * (transport.size() - 1);
+  const Plan plan = build_plan(parse_algorithm(is_cps ? "cps" : "ring"), transport.size());
+  return measure_seconds(transport, plan, kCount, sequence) / stages;
 }
 
 Topology device_topology(int num_ranks, int num_sharing, const LocalCosts& costs) {

@@ -26,8 +26,8 @@ bool is_ready(cudaError_t state, const char* what) {
   throw TransportError(fmt::format("{}: {}", what, to_text(state)));
 }
 
-void check_operands(const Schedule& schedule) {
-  for (const ChunkStep& step : schedule.last.steps) {
+void check_operands(const Schedule& schedule, const ChunkProgram& program) {
+  for (const ChunkStep& step : program.steps) {
     for (const Reduction& reduction : step.reductions) {
       const std::size_t operands = reduction.operands.size() + (reduction.has_own ? 1 : 0);
       if (operands <= kMaxDeviceOperands) continue;
@@ -45,6 +45,7 @@ DeviceTransport::DeviceTransport(std::unique_ptr<SharedTransport> control, int r
   // CUDA loads a kernel with its first launch and may wait for the whole GPU then, also for streams that wait for
   // peers.
   load_kernels();
+  compute_.set_rank(rank);
   // Not a stream of the non-blocking kind: it comes after what the default stream has.
   check_cuda(cudaStreamCreate(&own_), "cudaStreamCreate");
   check_cuda(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "cudaEventCreate");
@@ -55,9 +56,18 @@ DeviceTransport::~DeviceTransport() {
   if (own_ != nullptr) static_cast<void>(cudaStreamDestroy(own_));
 }
 
+std::shared_ptr<void> DeviceTransport::enter() {
+  is_intact_ = false;
+  int before = 0;
+  check_cuda(cudaGetDevice(&before), "cudaGetDevice");
+  if (before == device_) return nullptr;
+  check_cuda(cudaSetDevice(device_), "cudaSetDevice");
+  return {this, [before](void* /*transport*/) { static_cast<void>(cudaSetDevice(before)); }};
+}
+
 TransportLimits DeviceTransport::limits() const {
   // One stream does one thing after the other: nothing overlaps, and one chunk has the fewest launches.
-  return {1, 0, 0, std::numeric_limits<std::int64_t>::max(), true};
+  return {1, 0, 0, std::numeric_limits<std::int64_t>::max(), true, true};
 }
 
 void DeviceTransport::check_buffer(const void* pointer, const char* name) const {
@@ -77,6 +87,15 @@ void DeviceTransport::check_buffer(const void* pointer, const char* name) const 
 void DeviceTransport::check_buffers(const Site& site) const {
   check_buffer(site.in, "in");
   if (site.out != site.in) check_buffer(site.out, "out");
+  const std::int64_t alignment = site.schedule == nullptr ? 1 : site.schedule->element_size;
+  for (const void* pointer : {site.in, static_cast<const void*>(site.out)}) {
+    if (reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(alignment) != 0) {
+      throw InvalidArgument(
+          fmt::format("`{}` is at {}; accepted on a GPU are addresses that are multiples of the "
+                      "element's {} bytes",
+                      pointer == site.in ? "in" : "out", pointer, alignment));
+    }
+  }
 }
 
 void DeviceTransport::choose_stream(const Site& site) {
@@ -105,13 +124,13 @@ void DeviceTransport::begin(const Signature& signature, const Site& site) {
   notice_ = {};
   problem_ = nullptr;
   try {
-    check_cuda(cudaSetDevice(device_), "cudaSetDevice");
     choose_stream(site);
     if (has_elements_) {
       check_buffers(site);
       if (is_capturing_) compute_.keep_scratch();
       if (site.schedule != nullptr) {
-        check_operands(*site.schedule);
+        check_operands(*site.schedule, site.schedule->full);
+        check_operands(*site.schedule, site.schedule->last);
         compute_.reserve_scratch(scratch_bytes(*site.schedule, limits()));
       }
       prepare(site, notice_.words);
@@ -176,7 +195,18 @@ bool DeviceTransport::try_complete() {
 
 bool DeviceTransport::is_idle(Stream stream) {
   is_gpu_awaited_ = true;
-  return is_ready(cudaStreamQuery(static_cast<CudaStream>(stream.handle)), "the stream");
+  auto* const handle = static_cast<CudaStream>(stream.handle);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaError_t error = cudaStreamIsCapturing(handle, &status);
+  // Other errors are those of the GPU.
+  is_intact_ = error == cudaErrorInvalidResourceHandle || error == cudaErrorStreamCaptureImplicit ||
+               status != cudaStreamCaptureStatusNone;
+  if (is_intact_) {
+    static_cast<void>(cudaGetLastError());
+    throw InvalidArgument(fmt::format("synchronize: the stream {}; accepted is a stream of device {}",
+                                      error == cudaSuccess ? "is being captured" : to_text(error), device_));
+  }
+  return is_ready(cudaStreamQuery(handle), "the stream");
 }
 
 void DeviceTransport::look_after_peers() {
@@ -208,6 +238,7 @@ void DeviceTransport::progressed() {
 void DeviceTransport::fail(std::string_view reason) noexcept {
   if (control_ != nullptr) control_->fail(reason);
   has_failed_ = true;
+  const std::shared_ptr<void> scope = enter_for_good();
   const auto end = std::chrono::steady_clock::now() + kReleaseTime;
   while (std::chrono::steady_clock::now() < end) {
     release();
@@ -223,6 +254,14 @@ void DeviceTransport::wait_for_last() {
     std::this_thread::sleep_for(kNap);
     look_after_peers();
   }
+}
+
+std::shared_ptr<void> DeviceTransport::enter_for_good() noexcept {
+  try {
+    return enter();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no device, nothing to do on it
+  }
+  return nullptr;
 }
 
 void DeviceTransport::finish() noexcept {

@@ -29,11 +29,12 @@ class DeviceTransport : public Transport {
 
   [[nodiscard]] int rank() const final { return rank_; }
   [[nodiscard]] int size() const final { return size_; }
-  [[nodiscard]] TransportLimits limits() const final;
+  [[nodiscard]] TransportLimits limits() const override;
   [[nodiscard]] bool allows_threads() const final { return true; }
   [[nodiscard]] DeviceCompute& compute() final { return compute_; }
   [[nodiscard]] bool is_on_device() const final { return true; }
   [[nodiscard]] bool is_intact() const final { return is_intact_; }
+  [[nodiscard]] std::shared_ptr<void> enter() final;
 
   void begin(const Signature& signature, const Site& site) final;
   bool try_meet() final;
@@ -64,7 +65,8 @@ class DeviceTransport : public Transport {
   virtual void check_device() {}
   /// Ends waits in streams that nobody will fulfil. Called again and again until the stream is empty.
   virtual void release() noexcept = 0;
-  /// To be called by destructors: waits for what is in streams, as far as the peers are alive.
+  /// To be called by destructors: as enter, and waits for what is in streams, as far as the peers are alive.
+  [[nodiscard]] std::shared_ptr<void> enter_for_good() noexcept;
   void finish() noexcept;
 
   [[nodiscard]] CudaStream stream() const { return compute_.stream(); }

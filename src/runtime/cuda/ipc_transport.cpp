@@ -20,8 +20,8 @@ struct Greeting {
 };
 
 /// Two ranks that exchange the same elements would both wait until the other one has read them.
-void check_steps(const Schedule& schedule) {
-  for (const ChunkStep& step : schedule.last.steps) {
+void check_steps(const Schedule& schedule, const ChunkProgram& program) {
+  for (const ChunkStep& step : program.steps) {
     if (step.overwrites_lent) {
       throw PlanError(
           fmt::format("step {} of the plan '{}' overwrites elements that it sends; accepted over cuda-ipc are "
@@ -29,6 +29,15 @@ void check_steps(const Schedule& schedule) {
                       step.number, schedule.plan->plan.algorithm));
     }
   }
+}
+
+/// A vector that is longer than its memory would be the end of every rank's CUDA.
+void check_length(const DevicePlace& place, std::int64_t bytes, const char* name) {
+  const std::uint64_t there = place.bytes - place.offset;
+  if (static_cast<std::uint64_t>(bytes) <= there) return;
+  throw InvalidArgument(
+      fmt::format("`{}` has {} bytes, but only {} are left of its allocation; accepted is memory for all elements",
+                  name, bytes, there));
 }
 
 }  // namespace
@@ -43,10 +52,17 @@ IpcTransport::IpcTransport(std::unique_ptr<SharedTransport> control, int rank, i
 }
 
 IpcTransport::~IpcTransport() {
+  const std::shared_ptr<void> scope = enter_for_good();
   finish();
   if (has_failed()) own_boxes_.set_dirty();
   mappings_.close();
   if (releasing_ != nullptr) static_cast<void>(cudaStreamDestroy(releasing_));
+}
+
+TransportLimits IpcTransport::limits() const {
+  TransportLimits out = DeviceTransport::limits();
+  out.has_equal_halves = false;  // operands are read in place, and only AllGather copies
+  return out;
 }
 
 void IpcTransport::meet_peers() {
@@ -69,18 +85,24 @@ void IpcTransport::meet_peers() {
 
 void IpcTransport::prepare(const Site& site, std::array<std::byte, kNoticeBytes>& words) {
   static_assert(sizeof(Places) <= kNoticeBytes);
-  if (site.schedule != nullptr) check_steps(*site.schedule);
+  if (site.schedule != nullptr) {
+    check_steps(*site.schedule, site.schedule->full);
+    check_steps(*site.schedule, site.schedule->last);
+  }
   Places places;
   places.in = place_of(site.in, "in");
+  check_length(places.in, site.in_bytes, "in");
   // What ReduceScatter has reduced so far lies in the scratch memory.
   const bool has_scratch = site.schedule != nullptr && scratch_bytes(*site.schedule, limits()) > 0;
   own_ = {static_cast<const std::byte*>(site.in),
           has_scratch ? compute().scratch(0) : static_cast<const std::byte*>(site.out)};
   places.out = place_of(own_.out, "out");
+  if (!has_scratch) check_length(places.out, site.out_bytes, "out");
   std::memcpy(words.data(), &places, sizeof places);
 }
 
 void IpcTransport::agree(std::span<const Notice* const> notices) {
+  mappings_.begin();
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
     Places places;

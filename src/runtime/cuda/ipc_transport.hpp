@@ -25,6 +25,7 @@ class IpcTransport final : public DeviceTransport {
   IpcTransport& operator=(const IpcTransport&) = delete;
 
   [[nodiscard]] std::string_view name() const override { return "cuda-ipc"; }
+  [[nodiscard]] TransportLimits limits() const override;
   bool try_send(Flight& flight, int step) override;
   bool try_receive(Flight& flight, int step, std::span<const std::byte*> operands) override;
   void consumed(Flight& flight, int step) override;

@@ -20,8 +20,8 @@ struct Pool {
 };
 Pool& pool() {
   // Never destroyed: CUDA may be gone before it.
-  static auto* const instance = new Pool;
-  return *instance;
+  static auto* const kInstance = new Pool;
+  return *kInstance;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "gar/errors.hpp"
@@ -31,15 +32,15 @@ struct Mapping {
 };
 
 struct Registry {
-  using Key = std::pair<std::uint64_t, std::uint64_t>;  // process, base
+  using Key = std::tuple<int, std::uint64_t, std::uint64_t>;  // device of this process, owner's process, base
   std::mutex mutex;
   std::map<Key, Mapping> mappings;
   std::uint64_t num_uses = 0;
 
   using Iterator = std::map<Key, Mapping>::iterator;
-  Iterator first_of(std::uint64_t process) { return mappings.lower_bound({process, 0}); }
-  Iterator end_of(std::uint64_t process) {
-    return mappings.upper_bound({process, std::numeric_limits<std::uint64_t>::max()});
+  Iterator first_of(int device, std::uint64_t process) { return mappings.lower_bound({device, process, 0}); }
+  Iterator end_of(int device, std::uint64_t process) {
+    return mappings.upper_bound({device, process, std::numeric_limits<std::uint64_t>::max()});
   }
   Iterator close(Iterator mapping) {
     const RelaxedCapture relaxed;
@@ -48,22 +49,23 @@ struct Registry {
   }
 
   /// What lies where new memory is now has been freed by its owner.
-  void close_old(const DevicePlace& place) {
-    for (auto m = first_of(place.process); m != end_of(place.process);) {
+  void close_old(int device, const DevicePlace& place) {
+    for (auto m = first_of(device, place.process); m != end_of(device, place.process);) {
+      const std::uint64_t base = std::get<2>(m->first);
       const bool is_other = m->second.identity != place.identity;
-      const bool meets = m->first.second < place.base + place.bytes && place.base < m->first.second + m->second.bytes;
+      const bool meets = base < place.base + place.bytes && place.base < base + m->second.bytes;
       m = is_other && meets ? close(m) : std::next(m);
     }
   }
 
-  /// Room for one more; only what nobody but `user` has.
-  void make_room(std::uint64_t process, const Mappings* user) {
+  /// Room for one more; only what nobody but `user` has, and not for the operation that began at `begin`.
+  void make_room(int device, std::uint64_t process, const Mappings* user, std::uint64_t begin) {
     std::size_t number = 0;
     auto oldest = mappings.end();
-    for (auto m = first_of(process); m != end_of(process); ++m) {
+    for (auto m = first_of(device, process); m != end_of(device, process); ++m) {
       ++number;
       const bool is_own = m->second.users.size() == 1 && m->second.users.count(user) == 1;
-      if (m->second.is_pinned || !is_own) continue;
+      if (m->second.is_pinned || !is_own || m->second.last_use > begin) continue;
       if (oldest == mappings.end() || m->second.last_use < oldest->second.last_use) oldest = m;
     }
     if (number >= kMostMappings && oldest != mappings.end()) close(oldest);
@@ -72,8 +74,8 @@ struct Registry {
 
 Registry& registry() {
   // Never destroyed: CUDA may be gone before it.
-  static auto* const instance = new Registry;
-  return *instance;
+  static auto* const kInstance = new Registry;
+  return *kInstance;
 }
 
 /// Process numbers of the system are not enough: processes in different containers may have the same.
@@ -107,14 +109,21 @@ DevicePlace place_of(const void* pointer, const char* name) {
                   name, to_text(error)));
 }
 
+void Mappings::begin() {
+  const std::lock_guard lock(registry().mutex);
+  begin_ = registry().num_uses;
+}
+
 std::byte* Mappings::open(const DevicePlace& place, bool is_pinned) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  all.close_old(place);
-  const Registry::Key key{place.process, place.base};
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  all.close_old(device, place);
+  const Registry::Key key{device, place.process, place.base};
   auto known = all.mappings.find(key);
   if (known == all.mappings.end()) {
-    all.make_room(place.process, this);
+    all.make_room(device, place.process, this, begin_);
     const RelaxedCapture relaxed;
     void* address = nullptr;
     check_cuda(cudaIpcOpenMemHandle(&address, place.handle, cudaIpcMemLazyEnablePeerAccess),

@@ -31,9 +31,14 @@ class Mappings {
   Mappings(const Mappings&) = delete;
   Mappings& operator=(const Mappings&) = delete;
 
+  /// An operation begins: what is opened from now on stays open at least until the next one begins.
+  void begin();
   /// The address of a peer's place. `is_pinned`: keep it as long as this object lives. Throws DeviceError.
   std::byte* open(const DevicePlace& place, bool is_pinned);
   void close();
+
+ private:
+  std::uint64_t begin_ = 0;
 };
 
 }  // namespace gar

@@ -10,10 +10,11 @@ namespace gar {
 
 std::string to_text(ncclResult_t result) {
   // NCCL keeps the text per process, whatever communicator is named.
-  const char* noted = ncclGetLastError(nullptr);
+  const char* noted = nccl().get_last_error(nullptr);
   const std::string_view details = noted == nullptr ? "" : noted;
-  if (details.empty()) return ncclGetErrorString(result);
-  return fmt::format("{} ({})", ncclGetErrorString(result), details.substr(0, details.find_last_not_of("\n ") + 1));
+  if (details.empty()) return nccl().get_error_string(result);
+  return fmt::format("{} ({})", nccl().get_error_string(result),
+                     details.substr(0, details.find_last_not_of("\n ") + 1));
 }
 
 void throw_nccl_error(ncclResult_t result, std::string_view what) {
@@ -26,7 +27,7 @@ void throw_nccl_error(ncclResult_t result, std::string_view what) {
 void check_nccl(ncclResult_t result, std::string_view what, ncclComm_t comm) {
   while (result == ncclInProgress) {
     std::this_thread::yield();
-    check_nccl(ncclCommGetAsyncError(comm, &result), "ncclCommGetAsyncError");
+    check_nccl(nccl().comm_get_async_error(comm, &result), "ncclCommGetAsyncError");
   }
   check_nccl(result, what);
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/nccl/nccl_library.hpp"
+
 namespace gar {
 
 /// "unhandled system error (Call to connect failed: Connection refused)": the code, and what NCCL has noted about it.
@@ -25,16 +27,16 @@ void check_nccl(ncclResult_t result, std::string_view what, ncclComm_t comm);
 /// Calls between its making and end() are carried out together.
 class NcclGroup {
  public:
-  NcclGroup() { check_nccl(ncclGroupStart(), "ncclGroupStart"); }
+  NcclGroup() { check_nccl(nccl().group_start(), "ncclGroupStart"); }
   /// An exception on the way: what has been called so far must not stay open.
   ~NcclGroup() {
-    if (is_open_) static_cast<void>(ncclGroupEnd());
+    if (is_open_) static_cast<void>(nccl().group_end());
   }
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
   void end(ncclComm_t comm) {
     is_open_ = false;
-    check_nccl(ncclGroupEnd(), "ncclGroupEnd", comm);
+    check_nccl(nccl().group_end(), "ncclGroupEnd", comm);
   }
 
  private:

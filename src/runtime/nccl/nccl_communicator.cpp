@@ -47,10 +47,15 @@ std::vector<T> gather(NcclTransport& transport, std::uint64_t sequence, const T&
   signature.count = bytes;
   signature.type = DataType::kUint8;
   const Site site{own, memory.data(), bytes, transport.size() * bytes, std::nullopt, nullptr};
-  transport.begin(signature, site);
-  while (!transport.try_meet()) transport.wait();
-  transport.run_own(signature, site);
-  while (!transport.try_complete()) transport.wait();
+  try {
+    transport.begin(signature, site);
+    while (!transport.try_meet()) transport.wait();
+    transport.run_own(signature, site);
+    while (!transport.try_complete()) transport.wait();
+  } catch (const std::exception& e) {
+    transport.fail(e.what());  // before the memory goes, which would wait for the stream
+    throw;
+  }
   check_cuda(cudaMemcpy(out.data(), memory.data(), out.size() * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
   return out;
 }
@@ -103,14 +108,14 @@ Communicator on_transport(std::unique_ptr<NcclTransport> transport, const Commun
 
 ncclUniqueId make_id() {
   ncclUniqueId id{};
-  check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  check_nccl(nccl().get_unique_id(&id), "ncclGetUniqueId");
   return id;
 }
 
 void check_device_of(ncclComm_t comm) {
   if (comm == nullptr) throw InvalidArgument("nccl_communicator: `comm` is null; accepted is a communicator of NCCL");
   int device = 0;
-  check_nccl(ncclCommCuDevice(comm, &device), "ncclCommCuDevice");
+  check_nccl(nccl().comm_cu_device(comm, &device), "ncclCommCuDevice");
   int current = 0;
   check_cuda(cudaGetDevice(&current), "cudaGetDevice");
   if (device == current) return;

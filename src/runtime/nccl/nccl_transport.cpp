@@ -17,13 +17,13 @@ constexpr std::int64_t kGrainBytes = 256;  // staged messages begin at multiples
 
 int rank_in(ncclComm_t comm) {
   int rank = 0;
-  check_nccl(ncclCommUserRank(comm, &rank), "ncclCommUserRank");
+  check_nccl(nccl().comm_user_rank(comm, &rank), "ncclCommUserRank");
   return rank;
 }
 
 int size_of_comm(ncclComm_t comm) {
   int size = 0;
-  check_nccl(ncclCommCount(comm, &size), "ncclCommCount");
+  check_nccl(nccl().comm_count(comm, &size), "ncclCommCount");
   return size;
 }
 
@@ -91,7 +91,7 @@ ncclRedOp_t to_nccl(ReduceOp op) {
 
 NcclComm NcclComm::join(const ncclUniqueId& id, int rank, int size) {
   ncclComm_t comm = nullptr;
-  const ncclResult_t result = ncclCommInitRank(&comm, size, id, rank);
+  const ncclResult_t result = nccl().comm_init_rank(&comm, size, id, rank);
   if (result == ncclInvalidUsage && to_text(result).find("Duplicate GPU") != std::string::npos) {
     throw DeviceError(
         fmt::format("ncclCommInitRank: {}; NCCL refuses two ranks on one GPU, unless it takes them for different "
@@ -103,12 +103,12 @@ NcclComm NcclComm::join(const ncclUniqueId& id, int rank, int size) {
 }
 
 NcclComm::~NcclComm() {
-  if (is_own_ && comm_ != nullptr) static_cast<void>(ncclCommDestroy(comm_));
+  if (is_own_ && comm_ != nullptr) static_cast<void>(nccl().comm_destroy(comm_));
 }
 
 void NcclComm::abort() noexcept {
   if (!is_own_ || comm_ == nullptr) return;
-  static_cast<void>(ncclCommAbort(std::exchange(comm_, nullptr)));
+  static_cast<void>(nccl().comm_abort(std::exchange(comm_, nullptr)));
 }
 
 NcclTransport::NcclTransport(std::unique_ptr<SharedTransport> control, NcclComm comm, NcclPath path)
@@ -118,6 +118,7 @@ NcclTransport::NcclTransport(std::unique_ptr<SharedTransport> control, NcclComm 
 }
 
 NcclTransport::~NcclTransport() {
+  const std::shared_ptr<void> scope = enter_for_good();
   finish();
   if (has_failed()) comm_.abort();
 }
@@ -173,10 +174,10 @@ void NcclTransport::exchange(std::int64_t element_size) {
   // One group for both: no rank waits for another one's receive before it gets to its own.
   NcclGroup group;
   for (const Parcel& p : sends_) {
-    check_nccl(ncclSend(p.memory, bytes(p), ncclInt8, p.peer, comm_.get(), stream()), "ncclSend", comm_.get());
+    check_nccl(nccl().send(p.memory, bytes(p), ncclInt8, p.peer, comm_.get(), stream()), "ncclSend", comm_.get());
   }
   for (const Parcel& p : receives_) {
-    check_nccl(ncclRecv(p.memory, bytes(p), ncclInt8, p.peer, comm_.get(), stream()), "ncclRecv", comm_.get());
+    check_nccl(nccl().recv(p.memory, bytes(p), ncclInt8, p.peer, comm_.get(), stream()), "ncclRecv", comm_.get());
   }
   group.end(comm_.get());
 }
@@ -202,17 +203,17 @@ void NcclTransport::run_own(const Signature& signature, const Site& site) {
   NcclGroup group;
   switch (signature.collective) {
     case Collective::kAllReduce:
-      check_nccl(ncclAllReduce(site.in, site.out, count, to_nccl(signature.type), to_nccl(signature.op), comm_.get(),
-                               stream()),
+      check_nccl(nccl().all_reduce(site.in, site.out, count, to_nccl(signature.type), to_nccl(signature.op),
+                                   comm_.get(), stream()),
                  "ncclAllReduce", comm_.get());
       break;
     case Collective::kReduceScatter:
-      check_nccl(ncclReduceScatter(site.in, has_detour ? staging_.data() : site.out, count, to_nccl(signature.type),
-                                   to_nccl(signature.op), comm_.get(), stream()),
+      check_nccl(nccl().reduce_scatter(site.in, has_detour ? staging_.data() : site.out, count, to_nccl(signature.type),
+                                       to_nccl(signature.op), comm_.get(), stream()),
                  "ncclReduceScatter", comm_.get());
       break;
     case Collective::kAllGather:
-      check_nccl(ncclAllGather(site.in, site.out, block, ncclInt8, comm_.get(), stream()), "ncclAllGather",
+      check_nccl(nccl().all_gather(site.in, site.out, block, ncclInt8, comm_.get(), stream()), "ncclAllGather",
                  comm_.get());
       break;
   }
@@ -225,15 +226,15 @@ void NcclTransport::run_own(const Signature& signature, const Site& site) {
 
 void NcclTransport::meet_on_device() {
   NcclGroup group;
-  check_nccl(ncclAllReduce(token_.data(), token_.data(), 1, ncclInt8, ncclMax, comm_.get(), stream()), "ncclAllReduce",
-             comm_.get());
+  check_nccl(nccl().all_reduce(token_.data(), token_.data(), 1, ncclInt8, ncclMax, comm_.get(), stream()),
+             "ncclAllReduce", comm_.get());
   group.end(comm_.get());
 }
 
 void NcclTransport::check_device() {
   if (comm_.get() == nullptr) return;
   ncclResult_t state = ncclSuccess;
-  check_nccl(ncclCommGetAsyncError(comm_.get(), &state), "ncclCommGetAsyncError");
+  check_nccl(nccl().comm_get_async_error(comm_.get(), &state), "ncclCommGetAsyncError");
   if (state == ncclSuccess || state == ncclInProgress) return;
   throw TransportError(fmt::format("NCCL has failed on rank {}: {}", rank(), to_text(state)));
 }

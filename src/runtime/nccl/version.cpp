@@ -2,12 +2,13 @@
 #include <nccl.h>
 
 #include "gar/nccl.hpp"
+#include "runtime/nccl/nccl_library.hpp"
 
 namespace gar {
 
 std::string nccl_version() {
   int version = 0;
-  if (ncclGetVersion(&version) != ncclSuccess) return "unknown";
+  if (nccl().get_version(&version) != ncclSuccess) return "unknown";
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
