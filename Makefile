@@ -1,13 +1,14 @@
 # The everyday commands; CMake does the work (see CMakePresets.json). `make help` lists them.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 
 PRESET ?= release
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-CONFIGURE = cmake --preset $(1) >/dev/null
+CONFIGURE = cmake --preset $(1) | { grep -E '^-- (CUDA|MPI):' || true; }
 BUILD = cmake --build --preset $(1) -j $(JOBS)
 TEST = ctest --preset $(1) -j $(JOBS)
 

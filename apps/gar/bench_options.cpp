@@ -215,7 +215,7 @@ std::vector<BenchEntry> parse_entries(const BenchArgs& args) {
 
 void check_device_usage(const BenchConfig& config) {
   if (!config.local) {
-    throw UsageError("--device cuda needs --local N: processes of this host, which share its GPUs");
+    throw UsageError("--device cuda needs --local N (and no mpirun): processes of this host, which share its GPUs");
   }
   if (config.reproducible) {
     throw UsageError("--reproducible does not go with --device cuda: that mode is for host memory");

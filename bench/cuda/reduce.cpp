@@ -30,6 +30,8 @@
 
 #include "gar/cuda.hpp"
 #include "gar/errors.hpp"
+#include "gar/fit.hpp"
+#include "gar/io.hpp"
 #include "runtime/cuda/cuda_call.hpp"
 #include "runtime/cuda/kernels.hpp"
 
@@ -57,6 +59,7 @@ struct Row {
   int fan_in = 0;
   double nary_s = 0;
   double chained_s = 0;
+  std::optional<double> paper_s;      ///< on the paper's GPU, scaled to so many elements
   std::optional<double> torch_s;      ///< chained torch.add
   std::optional<double> torch_sum_s;  ///< sum() of a list of tensors
   bool is_right = false;
@@ -282,6 +285,18 @@ void add_torch(Report& report) {
   }
 }
 
+/// The points of the paper's figure (its K40c, float32).
+void add_paper(Report& report) {
+  if (report.options.type != gar::DataType::kFloat32) return;
+  const gar::Measurements paper = gar::read_measurements_file(GAR_PAPER_POINTS);
+  for (Row& row : report.rows) {
+    for (const gar::Observation& point : paper.observations) {
+      if (point.fan_in != row.fan_in) continue;
+      row.paper_s = point.seconds.front() / point.size_floats * static_cast<double>(report.options.count);
+    }
+  }
+}
+
 void print_table(const Report& report) {
   const Options& options = report.options;
   fmt::print("sums of {} {} on {}, medians of {} launches\n", options.count, gar::to_string(options.type), report.gpu,
@@ -292,8 +307,8 @@ void print_table(const Report& report) {
                2e-12 * report.bytes() / seconds);
   }
   fmt::print("{}\n\n", report.torch);
-  fmt::print("{:>4}{:>11}{:>9}{:>10}{:>13}{:>13}{:>9}{:>15}{:>9}{:>15}  {}\n", "x", "n-ary ms", "TB/s", "of copy",
-             "T/(x-1) ms", "chained ms", "saves", "torch.add ms", "saves", "sum(list) ms", "right");
+  fmt::print("{:>4}{:>11}{:>9}{:>10}{:>13}{:>15}{:>13}{:>9}{:>15}{:>9}{:>15}  {}\n", "x", "n-ary ms", "TB/s", "of copy",
+             "T/(x-1) ms", "paper's K40c", "chained ms", "saves", "torch.add ms", "saves", "sum(list) ms", "right");
   const auto optional_text = [](std::optional<double> value, const std::string& unit = "") {
     return value ? fmt::format("{:.3f}{}", *value, unit) : std::string("-");
   };
@@ -301,11 +316,12 @@ void print_table(const Report& report) {
     const auto times = [&](std::optional<double> seconds, double factor) {
       return seconds ? std::optional(*seconds * factor) : std::nullopt;
     };
-    fmt::print("{:>4}{:>11.3f}{:>9.3f}{:>9.1f}%{:>13.3f}{:>13.3f}{:>8.2f}x{:>15}{:>9}{:>15}  {}\n", row.fan_in,
+    fmt::print("{:>4}{:>11.3f}{:>9.3f}{:>9.1f}%{:>13.3f}{:>15}{:>13.3f}{:>8.2f}x{:>15}{:>9}{:>15}  {}\n", row.fan_in,
                1e3 * row.nary_s, 1e-12 * report.bytes_per_s(row), 100 * report.share_of_copy(row),
-               1e3 * row.nary_s / (row.fan_in - 1), 1e3 * row.chained_s, row.chained_s / row.nary_s,
-               optional_text(times(row.torch_s, 1e3)), optional_text(times(row.torch_s, 1 / row.nary_s), "x"),
-               optional_text(times(row.torch_sum_s, 1e3)), row.is_right ? "yes" : "NO");
+               1e3 * row.nary_s / (row.fan_in - 1), optional_text(times(row.paper_s, 1e3 / (row.fan_in - 1))),
+               1e3 * row.chained_s, row.chained_s / row.nary_s, optional_text(times(row.torch_s, 1e3)),
+               optional_text(times(row.torch_s, 1 / row.nary_s), "x"), optional_text(times(row.torch_sum_s, 1e3)),
+               row.is_right ? "yes" : "NO");
   }
   fmt::print("\nT(x) = (x-1) gamma S + (x+1) delta S: gamma {:.3g} s, delta {:.3g} s per element, R2 {:.6f}\n",
              report.fit.gamma, report.fit.delta, report.fit.r2);
@@ -320,6 +336,7 @@ void print_json(const Report& report) {
                             {"of_copy", report.share_of_copy(row)},
                             {"chained_s", row.chained_s},
                             {"is_right", row.is_right}};
+    if (row.paper_s) entry["paper_s"] = *row.paper_s;
     if (row.torch_s) entry["torch_add_s"] = *row.torch_s;
     if (row.torch_sum_s) entry["torch_sum_s"] = *row.torch_sum_s;
     rows.push_back(entry);
@@ -350,6 +367,7 @@ Report run(const Options& options) {
     report.copy_after_s = bench.copy();
   }
   report.fit = fit(report.rows, options.count);
+  add_paper(report);
   add_torch(report);
   return report;
 }

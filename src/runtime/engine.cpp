@@ -323,6 +323,8 @@ void Engine::run(const Call& call) {
     run_path(call, path);
     return;
   }
+  // What enters a stream does so in this thread: some streams are another one in every thread.
+  if (call.stream) drain();
   bool is_idle = false;
   {
     const std::lock_guard lock(mutex_);

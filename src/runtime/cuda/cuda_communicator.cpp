@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "gar/cuda.hpp"
 #include "runtime/arguments.hpp"
 #include "runtime/choice.hpp"
@@ -18,11 +16,8 @@ constexpr std::uint64_t kCostsSequence = 10;
 /// Ranks with and without one would do different things from here on.
 bool agree_on_topology(SharedTransport& control, const CommunicatorOptions& options) {
   const int has_topology = options.topology ? 1 : 0;
-  const std::vector<int> all = exchange_once(control, kOptionsSequence, has_topology);
-  if (std::all_of(all.begin(), all.end(), [&](int other) { return other == has_topology; })) return has_topology != 0;
-  throw InvalidArgument(
-      "cuda_communicator: some ranks have a topology (options, GAR_TOPOLOGY) and some do not; accepted is the same on "
-      "all");
+  check_alike(exchange_once(control, kOptionsSequence, has_topology), "cuda_communicator");
+  return has_topology != 0;
 }
 
 /// Rank 0 measures its GPU while the others wait; then all take part in some operations.

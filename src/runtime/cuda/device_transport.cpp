@@ -37,6 +37,16 @@ void check_operands(const Schedule& schedule, const ChunkProgram& program) {
   }
 }
 
+/// Puts the caller's device back. Captures of other threads do not forbid what a call does.
+struct DeviceScope {
+  explicit DeviceScope(int before) : device(before) {}
+  ~DeviceScope() { static_cast<void>(cudaSetDevice(device)); }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+  int device;
+  RelaxedCapture relaxed;
+};
+
 }  // namespace
 
 DeviceTransport::DeviceTransport(std::unique_ptr<SharedTransport> control, int rank, int size)
@@ -60,9 +70,9 @@ std::shared_ptr<void> DeviceTransport::enter() {
   is_intact_ = false;
   int before = 0;
   check_cuda(cudaGetDevice(&before), "cudaGetDevice");
-  if (before == device_) return nullptr;
-  check_cuda(cudaSetDevice(device_), "cudaSetDevice");
-  return {this, [before](void* /*transport*/) { static_cast<void>(cudaSetDevice(before)); }};
+  const auto scope = std::make_shared<DeviceScope>(before);
+  if (before != device_) check_cuda(cudaSetDevice(device_), "cudaSetDevice");
+  return scope;
 }
 
 TransportLimits DeviceTransport::limits() const {
@@ -119,6 +129,7 @@ void DeviceTransport::begin(const Signature& signature, const Site& site) {
   has_recorded_ = false;
   has_elements_ = site.in_bytes > 0;
   is_entering_ = true;
+  has_user_stream_ = false;
   is_gpu_awaited_ = false;
   num_looks_ = 0;
   notice_ = {};
@@ -206,7 +217,9 @@ bool DeviceTransport::is_idle(Stream stream) {
     throw InvalidArgument(fmt::format("synchronize: the stream {}; accepted is a stream of device {}",
                                       error == cudaSuccess ? "is being captured" : to_text(error), device_));
   }
-  return is_ready(cudaStreamQuery(handle), "the stream");
+  user_stream_ = handle;
+  has_user_stream_ = !is_ready(cudaStreamQuery(handle), "the stream");
+  return !has_user_stream_;
 }
 
 void DeviceTransport::look_after_peers() {
@@ -239,14 +252,20 @@ void DeviceTransport::fail(std::string_view reason) noexcept {
   if (control_ != nullptr) control_->fail(reason);
   has_failed_ = true;
   const std::shared_ptr<void> scope = enter_for_good();
+  // Streams that go on empty boxes and wait again, as often as they have steps: so again and again.
   const auto end = std::chrono::steady_clock::now() + kReleaseTime;
   while (std::chrono::steady_clock::now() < end) {
     release();
-    // A stream of the user's exists for sure only during a call.
-    const bool is_idle = !is_entering_ || is_capturing_ || cudaStreamQuery(stream()) != cudaErrorNotReady;
-    if (is_idle && (!has_last_ || cudaEventQuery(last_) != cudaErrorNotReady)) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (are_streams_idle()) break;
   }
+  has_user_stream_ = false;
+}
+
+bool DeviceTransport::are_streams_idle() const {
+  // A stream of the user's exists for sure only during a call.
+  if (is_entering_ && !is_capturing_ && cudaStreamQuery(stream()) == cudaErrorNotReady) return false;
+  if (has_user_stream_ && cudaStreamQuery(user_stream_) == cudaErrorNotReady) return false;
+  return !has_last_ || cudaEventQuery(last_) != cudaErrorNotReady;
 }
 
 void DeviceTransport::wait_for_last() {

@@ -81,6 +81,7 @@ class DeviceTransport : public Transport {
   void check_buffer(const void* pointer, const char* name) const;
   [[noreturn]] void refuse(std::span<const Notice* const> notices);
   void look_after_peers();
+  [[nodiscard]] bool are_streams_idle() const;
   void wait_for_last();
 
   std::unique_ptr<SharedTransport> control_;
@@ -100,6 +101,8 @@ class DeviceTransport : public Transport {
   bool has_failed_ = false;
   Notice notice_;
   std::exception_ptr problem_;
+  CudaStream user_stream_ = nullptr;  ///< that somebody waits for
+  bool has_user_stream_ = false;
   bool is_entering_ = false;     ///< an operation is on its way into a stream
   bool is_gpu_awaited_ = false;  ///< and not the other ranks
   int num_looks_ = 0;

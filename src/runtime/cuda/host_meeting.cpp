@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "gar/cuda.hpp"
 
 namespace gar {
@@ -15,6 +18,12 @@ constexpr std::int64_t kExchangeBytes = 1024;  // more than any rank tells at on
 void require_cuda(const char* function) {
   std::string why;
   if (num_cuda_devices(&why) == 0) throw DeviceError(fmt::format("{}: no GPU: {}", function, why));
+}
+
+void check_alike(const std::vector<int>& has_topology, const char* function) {
+  if (std::adjacent_find(has_topology.begin(), has_topology.end(), std::not_equal_to<>()) == has_topology.end()) return;
+  throw InvalidArgument(fmt::format(
+      "{}: some ranks have a topology (options, GAR_TOPOLOGY) and some do not; accepted is the same on all", function));
 }
 
 HostMeeting::HostMeeting(std::string_view name, int rank, int size, double timeout_s)

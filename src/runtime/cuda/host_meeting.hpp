@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "gar/communicator.hpp"
 #include "runtime/shared/shared_transport.hpp"
@@ -11,6 +12,9 @@ namespace gar {
 
 /// Throws DeviceError that says why, when this process can use no GPU.
 void require_cuda(const char* function);
+
+/// Throws InvalidArgument when some ranks have a topology and some do not.
+void check_alike(const std::vector<int>& has_topology, const char* function);
 
 /// Shared memory for a few words of every rank.
 class HostMeeting {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "gar/errors.hpp"
@@ -74,6 +75,11 @@ void IpcTransport::meet_peers() {
   for (int peer = 0; peer < size(); ++peer) {
     const Greeting& greeting = all[static_cast<std::size_t>(peer)];
     gpus.push_back(greeting.gpu);
+    if (peer != rank() && greeting.boxes.process == own.boxes.process) {
+      throw InvalidArgument(
+          fmt::format("cuda_communicator: ranks {} and {} are in one process; accepted is a process for every rank",
+                      std::min(peer, rank()), std::max(peer, rank())));
+    }
     std::byte* base =
         peer == rank() ? reinterpret_cast<std::byte*>(own_boxes_.data()) : mappings_.open(greeting.boxes, true);
     boxes_[static_cast<std::size_t>(peer)] = {reinterpret_cast<std::uint32_t*>(base), size()};

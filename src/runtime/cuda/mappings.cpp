@@ -126,8 +126,9 @@ std::byte* Mappings::open(const DevicePlace& place, bool is_pinned) {
     all.make_room(device, place.process, this, begin_);
     const RelaxedCapture relaxed;
     void* address = nullptr;
-    check_cuda(cudaIpcOpenMemHandle(&address, place.handle, cudaIpcMemLazyEnablePeerAccess),
-               "cudaIpcOpenMemHandle for a peer's memory");
+    check_cuda(
+        cudaIpcOpenMemHandle(&address, place.handle, cudaIpcMemLazyEnablePeerAccess),
+        "cudaIpcOpenMemHandle for a peer's memory (GPUs must be able to read each other's; otherwise there is nccl)");
     Mapping mapping;
     mapping.bytes = place.bytes;
     mapping.identity = place.identity;

@@ -21,7 +21,8 @@ namespace {
 
 // Numbers of the operations that set a communicator up.
 constexpr std::uint64_t kIdSequence = 1;
-constexpr std::uint64_t kGreetingSequence = 2;
+constexpr std::uint64_t kGreetingSequence = 3;
+constexpr std::uint64_t kOptionsSequence = 2;
 constexpr std::uint64_t kShortSequence = 10;
 constexpr std::uint64_t kLongSequence = kShortSequence + kMeasuredRounds;
 constexpr std::uint64_t kCostsSequence = kLongSequence + kMeasuredRounds;
@@ -94,11 +95,18 @@ Topology measured_topology(NcclTransport& transport) {
   return device_topology(transport.size(), num_sharing, gather(transport, kCostsSequence, costs).front());
 }
 
+/// Ranks with and without one would do different things from here on.
+bool agree_on_topology(NcclTransport& transport, const CommunicatorOptions& options) {
+  const int has_topology = options.topology ? 1 : 0;
+  check_alike(gather(transport, kOptionsSequence, has_topology), "nccl_communicator");
+  return has_topology != 0;
+}
+
 Communicator on_transport(std::unique_ptr<NcclTransport> transport, const CommunicatorOptions& options) {
   const bool has_plans = transport->size() > 1 && transport->own_collectives().empty();
   Topology topology = device_topology(transport->size(), 1, {});
   try {
-    if (has_plans) topology = measured_topology(*transport);
+    if (has_plans && !agree_on_topology(*transport, options)) topology = measured_topology(*transport);
   } catch (const std::exception& e) {
     transport->fail(e.what());
     throw;
