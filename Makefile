@@ -33,12 +33,18 @@ demo: setup ## predict, plan, prove and simulate an AllReduce, then run one betw
 # Thread sanitizer: what several processes share is invisible to it; threads share the same code.
 TSAN_FILTER = -*shm*:Faults*:StartUp*
 
+# Tests that need a GPU pass where there is none, without having done anything: say so.
+GPU_NOTE = gpu_test=build/release/tests/cuda/cuda_ipc_test; \
+  if [[ ! -x $$gpu_test ]]; then echo "GPU tests: not built (no nvcc)"; \
+  elif why=$$($$gpu_test --gtest_brief=1 --gtest_filter=CudaIpc.OneRank | grep -m1 'needs a GPU'); then echo "GPU tests: skipped: $$why"; fi
+
 test: setup ## all tests, again under the address and undefined behaviour sanitizers, and the runtime's under the thread sanitizer
 	@scripts/setup.sh simgrid mpi testbed
 	@scripts/setup.sh clients
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release)
 	@$(call TEST,release)
+	@$(GPU_NOTE)
 	@$(call CONFIGURE,asan)
 	@$(call BUILD,asan)
 	@GAR_TEST_SMALL=1 $(call TEST,asan) -L '^(unit|property|fuzz|golden|runtime)$$'

@@ -125,7 +125,8 @@ int gar_comm_size(const gar_comm* comm);
 /// Only its address has a meaning: use GAR_IN_PLACE.
 extern const char gar_in_place_address;
 
-/// out = in of all ranks combined, `count` elements each. `out` may be `in`.
+/// out = in of all ranks combined, `count` elements each. `out` may be `in`. Buffers are host memory, or device memory
+/// on communicators of gar_cuda.h; complete when the function returns, here and below.
 gar_status gar_all_reduce(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op);
 /// Rank r gets block r of the combined vector, which has size * block_count elements. `out` may be a block of `in`.
 gar_status gar_reduce_scatter(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type, gar_op op);

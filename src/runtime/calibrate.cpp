@@ -90,19 +90,22 @@ LocalCosts measure_costs() {
   return kCosts;
 }
 
-Topology host_topology(int num_ranks, const LocalCosts& costs) {
-  const double cores = std::max(1U, std::thread::hardware_concurrency());
-  const double share = std::max(1.0, num_ranks / cores);
+Topology memory_topology(const std::string& name, int num_ranks, double share, const LocalCosts& costs) {
   Node server;
   server.name = "rank";
   server.alpha = costs.alpha / 2;  // a path passes two of them
-  server.uplink = {costs.beta * share, 0, 0};
+  server.uplink = {costs.beta * share, 0, 0, 0};
   server.server = {costs.gamma * share, costs.delta * share};
-  if (num_ranks == 1) return {"host", {server}, 0};
+  if (num_ranks == 1) return {name, {server}, 0};
   Node memory;
   memory.name = "memory";
   memory.children = {{0, num_ranks}};
-  return {"host", {server, memory}, 1};
+  return {name, {server, memory}, 1};
+}
+
+Topology host_topology(int num_ranks, const LocalCosts& costs) {
+  const double cores = std::max(1U, std::thread::hardware_concurrency());
+  return memory_topology("host", num_ranks, std::max(1.0, num_ranks / cores), costs);
 }
 
 }  // namespace gar

@@ -1,6 +1,8 @@
 // Parameters of this machine for the model, from a measurement of a few milliseconds.
 #pragma once
 
+#include <string>
+
 #include "gar/topology.hpp"
 
 namespace gar {
@@ -16,6 +18,9 @@ struct LocalCosts {
 /// Measures beta, gamma and delta with the kernels that will run; alpha stays as built in. Some 10 ms, once per
 /// process.
 LocalCosts measure_costs();
+
+/// Ranks of one memory as a star; each takes `share` times as long as one that is alone.
+Topology memory_topology(const std::string& name, int num_ranks, double share, const LocalCosts& costs);
 
 /// Ranks of one host as a star. Ranks that share a core share its time.
 Topology host_topology(int num_ranks, const LocalCosts& costs);

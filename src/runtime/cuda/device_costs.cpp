@@ -162,17 +162,7 @@ double measure_stage_seconds(DeviceTransport& transport, std::uint64_t sequence)
 }
 
 Topology device_topology(int num_ranks, int num_sharing, const LocalCosts& costs) {
-  const double share = num_sharing;
-  Node server;
-  server.name = "rank";
-  server.alpha = costs.alpha / 2;  // a path passes two of them
-  server.uplink = {costs.beta * share, 0, 0, 0};
-  server.server = {costs.gamma * share, costs.delta * share};
-  if (num_ranks == 1) return {"gpu", {server}, 0};
-  Node memory;
-  memory.name = "memory";
-  memory.children = {{0, num_ranks}};
-  return {"gpus", {server, memory}, 1};
+  return memory_topology("gpus", num_ranks, num_sharing, costs);
 }
 
 }  // namespace gar
