@@ -100,6 +100,7 @@ DevicePlace place_of(const void* pointer, const char* name) {
   place.base = base;
   place.bytes = bytes;
   place.offset = device_address(pointer) - base;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's word for the same address
   const cudaError_t error = cudaIpcGetMemHandle(&place.handle, reinterpret_cast<void*>(base));
   if (error == cudaSuccess) return place;
   static_cast<void>(cudaGetLastError());
