@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "apps/gar/output.hpp"
+#include "apps/gar/cli/output.hpp"
 
 namespace gar::cli {
 namespace {

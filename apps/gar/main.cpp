@@ -3,7 +3,7 @@
 #include <exception>
 #include <string>
 
-#include "apps/gar/verbs.hpp"
+#include "apps/gar/verbs/verbs.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/gar/common.hpp"
+#include "apps/gar/cli/common.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/model.hpp"
 #include "gar/planner.hpp"

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "apps/gar/output.hpp"
+#include "apps/gar/cli/output.hpp"
 
 namespace gar::cli {
 namespace {

@@ -24,6 +24,12 @@ class InvalidArgument : public Error {
   using Error::Error;
 };
 
+/// Text that a person typed and that makes no sense: a flag, a size such as "400MX".
+class UsageError : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 /// A plan that is malformed, or does not fit the topology that it is used with.
 class PlanError : public Error {
  public:

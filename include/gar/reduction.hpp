@@ -1,4 +1,4 @@
-// Element types, operators, and the n-ary reduction: any number of operands in one pass over memory.
+// The n-ary reduction: any number of operands in one pass over memory.
 #pragma once
 
 #include <cstddef>
@@ -7,39 +7,9 @@
 #include <string_view>
 #include <type_traits>
 
+#include "gar/data_type.hpp"
+
 namespace gar {
-
-/// The values are part of the C interface (gar.h).
-enum class DataType {
-  kInt8 = 0,
-  kUint8 = 1,
-  kInt16 = 2,
-  kUint16 = 3,
-  kInt32 = 4,
-  kUint32 = 5,
-  kInt64 = 6,
-  kUint64 = 7,
-  kFloat16 = 8,   ///< IEEE binary16
-  kBfloat16 = 9,  ///< the upper half of a float
-  kFloat32 = 10,
-  kFloat64 = 11,
-};
-inline constexpr int kNumDataTypes = 12;
-
-/// Bitwise and logical operators are for integers only; logical ones give 0 or 1.
-enum class ReduceOp {
-  kSum = 0,
-  kProd = 1,
-  kMin = 2,
-  kMax = 3,
-  kBand = 4,
-  kBor = 5,
-  kBxor = 6,
-  kLand = 7,
-  kLor = 8,
-  kLxor = 9,
-};
-inline constexpr int kNumReduceOps = 10;
 
 /// 16-bit floating point numbers as bits; reductions accumulate them in float.
 struct Float16 {
@@ -55,17 +25,6 @@ Float16 to_float16(float value);
 Bfloat16 to_bfloat16(float value);
 float to_float(Float16 value);
 float to_float(Bfloat16 value);
-
-/// Bytes of one element.
-std::int64_t size_of(DataType type);
-bool is_integer(DataType type);
-/// Does the operator make sense for the type? (Bitwise and logical ones: integers only.)
-bool is_supported(DataType type, ReduceOp op);
-/// "float32", "int8", ...; "sum", "band", ... The parsers throw InvalidArgument with the accepted names.
-std::string_view to_string(DataType type);
-std::string_view to_string(ReduceOp op);
-DataType parse_data_type(std::string_view text);
-ReduceOp parse_reduce_op(std::string_view text);
 
 /// How results are written. Streaming stores go past the caches: better for results that are larger than these and
 /// are not read again soon.

@@ -1,4 +1,5 @@
 // gar/gar.h on top of gar/communicator.hpp: checks arguments, and turns exceptions into codes and texts.
+#include "gar/version.hpp"
 #include "runtime/c_api.hpp"
 
 #include <algorithm>
@@ -264,7 +265,7 @@ using gar::c_api::run;
 
 extern "C" const char gar_in_place_address = 0;
 
-const char* gar_version(void) { return GAR_VERSION; }
+const char* gar_version(void) { return gar::version().data(); }
 
 const char* gar_last_error(void) { return gar::c_api::last_error; }
 

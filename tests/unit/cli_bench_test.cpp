@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "apps/gar/bench_buffers.hpp"
-#include "apps/gar/bench_data.hpp"
-#include "apps/gar/bench_options.hpp"
-#include "apps/gar/bench_report.hpp"
-#include "apps/gar/bench_stats.hpp"
-#include "apps/gar/launch.hpp"
+#include "measure/bench/buffers.hpp"
+#include "measure/bench/data.hpp"
+#include "apps/gar/verbs/bench_options.hpp"
+#include "apps/gar/views/bench_report.hpp"
+#include "gar/stats.hpp"
+#include "gar/measure/launch.hpp"
 #include "gar/errors.hpp"
 
 namespace gar::cli {

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "apps/gar/common.hpp"
-#include "apps/gar/json_output.hpp"
+#include "apps/gar/cli/common.hpp"
+#include "apps/gar/views/json_output.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/topology.hpp"

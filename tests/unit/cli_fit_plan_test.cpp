@@ -6,11 +6,11 @@
 #include <numeric>
 #include <set>
 
-#include "apps/gar/fit_counters.hpp"
-#include "apps/gar/fit_links.hpp"
-#include "apps/gar/fit_network.hpp"
-#include "apps/gar/fit_options.hpp"
-#include "apps/gar/fit_plan.hpp"
+#include "measure/fit/counters.hpp"
+#include "measure/fit/links.hpp"
+#include "measure/fit/network.hpp"
+#include "apps/gar/verbs/fit_options.hpp"
+#include "gar/fit_design.hpp"
 #include "gar/errors.hpp"
 
 namespace gar::cli {

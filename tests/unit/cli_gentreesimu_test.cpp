@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "apps/gar/reproduce_gentreesimu.hpp"
-#include "apps/gar/reproduce_gentreesimu_laws.hpp"
+#include "apps/gar/reproduce/gentreesimu.hpp"
+#include "apps/gar/reproduce/gentreesimu_laws.hpp"
 #include "gar/model.hpp"
 #include "gar/topology.hpp"
 

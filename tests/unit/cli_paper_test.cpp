@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "apps/gar/reproduce_paper.hpp"
+#include "apps/gar/reproduce/paper.hpp"
 #include "gar/errors.hpp"
 #include "gar/io.hpp"
 

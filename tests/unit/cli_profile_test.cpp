@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/gar/common.hpp"
-#include "apps/gar/network.hpp"
-#include "apps/gar/profile_show.hpp"
+#include "apps/gar/cli/common.hpp"
+#include "apps/gar/cli/network.hpp"
+#include "apps/gar/views/profile_show.hpp"
 #include "gar/errors.hpp"
 
 namespace gar::cli {

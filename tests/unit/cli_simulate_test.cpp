@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "apps/gar/compare_words.hpp"
-#include "apps/gar/simulate_options.hpp"
-#include "apps/gar/simulate_path.hpp"
-#include "apps/gar/simulate_report.hpp"
-#include "apps/gar/trace.hpp"
+#include "apps/gar/verbs/simulate_options.hpp"
+#include "gar/critical_path.hpp"
+#include "apps/gar/views/simulate_report.hpp"
+#include "gar/trace.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/planner.hpp"

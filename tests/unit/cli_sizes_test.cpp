@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "apps/gar/sizes.hpp"
+#include "gar/quantity.hpp"
 
-namespace gar::cli {
+namespace gar {
 namespace {
 
 std::string message_of_count(const std::string& text) {
@@ -123,13 +123,13 @@ TEST(ParseBytes, RejectsEverythingElse) {
 }
 
 TEST(ParseDtype, KnowsAllArithmeticTypes) {
-  EXPECT_EQ(parse_dtype("--dtype", "float32").size_bytes, 4);
-  EXPECT_EQ(parse_dtype("--dtype", "float64").size_bytes, 8);
-  EXPECT_EQ(parse_dtype("--dtype", "float16").size_bytes, 2);
-  EXPECT_EQ(parse_dtype("--dtype", "bfloat16").size_bytes, 2);
+  EXPECT_EQ(size_of(parse_dtype("--dtype", "float32")), 4);
+  EXPECT_EQ(size_of(parse_dtype("--dtype", "float64")), 8);
+  EXPECT_EQ(size_of(parse_dtype("--dtype", "float16")), 2);
+  EXPECT_EQ(size_of(parse_dtype("--dtype", "bfloat16")), 2);
   for (const std::string sign : {"", "u"}) {
     for (const int bits : {8, 16, 32, 64}) {
-      EXPECT_EQ(parse_dtype("--dtype", sign + "int" + std::to_string(bits)).size_bytes, bits / 8);
+      EXPECT_EQ(size_of(parse_dtype("--dtype", sign + "int" + std::to_string(bits))), bits / 8);
     }
   }
   EXPECT_THROW(parse_dtype("--dtype", "float31"), UsageError);
@@ -137,7 +137,7 @@ TEST(ParseDtype, KnowsAllArithmeticTypes) {
 }
 
 TEST(VectorSize, CountAndBytesAgree) {
-  const Dtype float32 = parse_dtype("--dtype", "float32");
+  const DataType float32 = parse_dtype("--dtype", "float32");
   const VectorSize of_count = vector_size_of_count("--count", "1e8", float32);
   const VectorSize of_bytes = vector_size_of_bytes("--size", "400MB", float32);
   EXPECT_EQ(of_count.bytes, 400'000'000);
@@ -147,11 +147,11 @@ TEST(VectorSize, CountAndBytesAgree) {
 }
 
 TEST(VectorSize, RejectsPartsOfElementsAndTooManyBytes) {
-  const Dtype float64 = parse_dtype("--dtype", "float64");
+  const DataType float64 = parse_dtype("--dtype", "float64");
   EXPECT_THROW(vector_size_of_bytes("--size", "12B", float64), UsageError);
   EXPECT_EQ(vector_size_of_count("--count", "576460752303423488", float64).bytes, kMaxVectorBytes);  // 2^59
   EXPECT_THROW(vector_size_of_count("--count", "576460752303423489", float64), UsageError);
 }
 
 }  // namespace
-}  // namespace gar::cli
+}  // namespace gar

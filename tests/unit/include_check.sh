@@ -1,77 +1,168 @@
 #!/usr/bin/env bash
-# The arrows between the modules, checked on the #include lines: include_check.sh SOURCE_DIR
-# topology <- plan <- model <- planner, sim, fit; topology, plan, model, fit <- io; everything <- apps, tests, bench.
+# The arrows between the modules, checked on the #include lines of src, apps, include and examples:
+#   include_check.sh SOURCE_DIR
+# A module may use itself, what is listed for it below, the standard library and {fmt}. Run with --arrows to print the list.
 set -euo pipefail
-cd "$1"
+
+# Module: the modules that it may use.
+declare -A uses=(
+  [base]=""
+  [topology]="base"
+  [plan]="base topology"
+  [model]="base topology plan"
+  [planner]="base topology plan model"
+  [sim]="base topology plan model"
+  [fit]="base topology plan model planner"
+  [io]="base topology plan model sim fit"
+  [explain]="base topology plan model planner sim fit"
+  [documents]="base topology plan model planner sim fit io explain"
+  [runtime]="base topology plan model planner fit io"
+  [measure]="base topology plan model planner fit io explain runtime"
+)
+# Public header: the module that it belongs to.
+declare -A home=(
+  [errors]=base [version]=base [format]=base [quantity]=base [data_type]=base [stats]=base
+  [topology]=topology
+  [plan]=plan [algorithms]=plan [verify]=plan
+  [model]=model
+  [planner]=planner [predict]=planner
+  [simulate]=sim [critical_path]=sim
+  [profile]=fit [fit]=fit [fit_design]=fit
+  [io]=io [files]=io [trace]=io
+  [explain]=explain
+  [documents]=documents
+  [reduction]=runtime [communicator]=runtime [mpi]=runtime [cuda]=runtime [nccl]=runtime
+)
+# Folder of the command line program: the folders of it that it may use.
+declare -A app_uses=(
+  [cli]="" [views]="cli" [reproduce]="cli views" [verbs]="cli views reproduce" [main.cpp]="cli verbs"
+)
+
+if [[ ${1:-} == --arrows ]]; then
+  for module in "${!uses[@]}"; do echo "$module <- ${uses[$module]:-nothing}"; done | sort
+  exit 0
+fi
+cd "${1:?a source directory is needed}"
 status=0
 complain() {
   echo "include_check: $1"
   status=1
 }
-
-# What each module may use beside the standard library, {fmt} and its own private headers.
-declare -A public=(
-  [topology]="errors topology"
-  [plan]="errors topology plan algorithms verify"
-  [model]="errors topology plan algorithms verify model"
-  [planner]="errors topology plan algorithms verify model planner predict"
-  [sim]="errors topology plan model simulate"
-  [fit]="errors topology plan algorithms verify model profile fit"
-  [io]="errors topology plan algorithms verify model profile fit io"
-  [runtime]="errors topology plan algorithms verify model planner predict io reduction communicator mpi cuda nccl"
-)
-declare -A modules=(
-  [topology]="topology" [plan]="topology plan" [model]="topology plan model"
-  [planner]="topology plan model planner" [sim]="topology plan model sim" [fit]="topology plan model fit" [io]="topology plan model io"
-  [runtime]="runtime"
-)
 has_word() { [[ " $1 " == *" $2 "* ]]; }
 
-while IFS=: read -r file line text; do
-  header=$(sed -E 's/^ *# *include *["<]([^">]+)[">].*/\1/' <<<"$text")
+# Headers of other libraries, and the only places for them.
+check_foreign() {
+  local file=$1 header=$2 where=$3
+  local places=
+  case "$header" in
+    nlohmann/*) places='src/io/* src/documents/* apps/gar/*' ;;
+    Eigen/*) places='src/fit/*' ;;
+    CLI/*) places='apps/gar/*' ;;
+    hwy/*) places='src/runtime/kernels/*' ;;
+    hwloc.h) places='src/runtime/transports/mpi/*' ;;
+    mpi.h) places='src/runtime/transports/mpi/* src/measure/world/*_mpi.cpp apps/preload/* include/gar/*mpi.h* examples/*' ;;
+    nccl.h) places='src/runtime/transports/nccl/*' ;;
+    cuda* | vector_types.h) places='src/runtime/transports/cuda/* src/runtime/transports/nccl/* src/measure/world/*_cuda.cpp examples/*' ;;
+    format | ranges | source_location) places='apps/* src/runtime/* src/measure/*' ;;
+    *) return 0 ;;
+  esac
+  set -f
+  local place
+  for place in $places; do
+    # shellcheck disable=SC2053 # the right side is a pattern
+    [[ $file == $place ]] && { set +f; return 0; }
+  done
+  set +f
+  complain "$where: <$header> belongs to ${places// /, }"
+}
+
+# What a file of `module` may include of ours.
+check_module() {
+  local module=$1 header=$2 where=$3 other
+  case "$header" in
+    gar/*)
+      other=${header#gar/} other=${other%.h*}
+      case "$other" in
+        gar | gar_mpi | gar_cuda) other=runtime ;;
+        measure/*) other=measure ;;
+        *) other=${home[$other]:-} ;;
+      esac
+      [[ -n $other ]] || complain "$where: tests/unit/include_check.sh does not know whose $header is"
+      ;;
+    */*) other=${header%%/*} ;;
+    *) return 0 ;;
+  esac
+  case "$other" in
+    "$module") ;;
+    apps | tests | bench | examples) complain "$where: the library must not use $header" ;;
+    *)
+      [[ -z ${home[$other]:-}${uses[$other]+known} ]] || has_word "${uses[$module]-}" "$other" ||
+        complain "$where: $module must not use $header"
+      ;;
+  esac
+}
+
+# The command line program uses public headers, and its own folders along their arrows.
+check_app() {
+  local file=$1 header=$2 where=$3
+  local folder=${file#apps/gar/} other
+  folder=${folder%%/*}
+  case "$header" in
+    gar/*) ;;
+    apps/gar/*)
+      other=${header#apps/gar/} other=${other%%/*}
+      [[ $other == "$folder" ]] || has_word "${app_uses[$folder]-}" "$other" || complain "$where: $folder must not use $header"
+      ;;
+    apps/*) complain "$where: the program must not use $header" ;;
+    *)
+      [[ -z ${uses[${header%%/*}]+known} || $header != */* ]] || complain "$where: $header is private; the program uses gar/*.hpp"
+      ;;
+  esac
+}
+
+while IFS=: read -r file line header; do
+  where=$file:$line
+  check_foreign "$file" "$header" "$where"
   case "$file" in
     src/*)
-      module=${file#src/} module=${module%%/*}
+      module=${file#src/}
+      check_module "${module%%/*}" "$header" "$where"
+      ;;
+    apps/gar/*) check_app "$file" "$header" "$where" ;;
+    apps/preload/*)
       case "$header" in
-        gar/*.hpp)
-          name=${header#gar/} name=${name%.hpp}
-          has_word "${public[$module]:-}" "$name" || complain "$file:$line: $module must not use $header"
-          ;;
-        nlohmann/*) [[ $module == io ]] || complain "$file:$line: the JSON library belongs to src/io" ;;
-        Eigen/*) [[ $module == fit ]] || complain "$file:$line: the numeric library belongs to src/fit" ;;
-        apps/* | tests/* | bench/* | CLI/*) complain "$file:$line: the library must not use $header" ;;
-        mpi.h) [[ $file == src/runtime/mpi/* ]] || complain "$file:$line: $header belongs to src/runtime/mpi" ;;
-        cuda* | vector_types.h) [[ $file == src/runtime/cuda/* || $file == src/runtime/nccl/* ]] || complain "$file:$line: $header belongs to src/runtime/cuda" ;;
-        nccl.h) [[ $file == src/runtime/nccl/* ]] || complain "$file:$line: $header belongs to src/runtime/nccl" ;;
-        hwy/*) [[ $file == src/runtime/kernels/* ]] || complain "$file:$line: $header belongs to the kernels" ;;
-        format | ranges | source_location) complain "$file:$line: <$header> is not for the core" ;;
-        */*.hpp)
-          other=${header%%/*}
-          if [[ -d src/$other ]] && ! has_word "${modules[$module]:-}" "$other"; then
-            complain "$file:$line: $module must not use $header"
-          fi
-          ;;
+        apps/preload/* | gar/* | runtime/*) ;;
+        apps/*) complain "$where: the preload library must not use $header" ;;
+        */*) [[ -z ${uses[${header%%/*}]+known} ]] || check_module runtime "$header" "$where" ;;
       esac
       ;;
     include/gar/*)
+      name=${file#include/gar/} name=${name%.h*}
+      module=${home[$name]:-}
+      case "$name" in
+        gar | gar_mpi | gar_cuda) module=runtime ;;
+        measure/*) module=measure ;;
+      esac
+      [[ -n $module ]] || { complain "$file: tests/unit/include_check.sh does not know whose header it is"; continue; }
       case "$header" in
-        gar/*) ;;
-        mpi.h) [[ $file == include/gar/*mpi.h* ]] || complain "$file:$line: a public header must not use $header" ;;
-        */* | cuda* | nccl*) complain "$file:$line: a public header must not use $header" ;;
+        gar/*) check_module "$module" "$header" "$where" ;;
+        mpi.h) ;;
+        */*) complain "$where: a public header must not use $header" ;;
       esac
       ;;
     examples/*)
       case "$header" in
         gar/*.hpp | gar/*.h | sys/*) ;;
-        */*) complain "$file:$line: an example uses the public headers only, not $header" ;;
+        */*) complain "$where: an example uses the public headers only, not $header" ;;
       esac
       ;;
   esac
-done < <(grep -rnE '^ *# *include' src include examples --include='*.cpp' --include='*.hpp' --include='*.h' --include='*.c')
+done < <(grep -rnE '^ *# *include *["<]' src apps include examples --include='*.cpp' --include='*.hpp' --include='*.h' \
+  --include='*.c' --include='*.cu' --include='*.cuh' | sed -E 's/^([^:]+:[0-9]+:) *# *include *["<]([^">]+)[">].*/\1\2/')
 
-# A public header compiles on its own, in the order of the arrows; and every module is known here.
 for directory in src/*/; do
   module=$(basename "$directory")
-  [[ -n ${public[$module]:-} ]] || complain "src/$module has no arrows; add them to tests/unit/include_check.sh"
+  [[ -n ${uses[$module]+known} ]] || complain "src/$module has no arrows; add them to tests/unit/include_check.sh"
 done
+((status)) || echo "include_check: every include follows the arrows"
 exit $status

@@ -1,5 +1,5 @@
 // Plan files: what is written is read back, and what is wrong is named.
-#include "io/plan_json.hpp"
+#include "io/plan/json.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,62 @@
+// --algo, --model and --incast-degree.
+#include "apps/gar/cli/algorithms.hpp"
+
+#include <algorithm>
+
+#include "gar/errors.hpp"
+#include "gar/predict.hpp"
+
+namespace gar::cli {
+
+void add_model_options(CLI::App& verb, ModelArgs& args) {
+  verb.add_option("--model", args.model, "Cost model: genmodel, or abc, which knows neither incast nor memory access")
+      ->type_name("M")
+      ->check(CLI::IsMember({"genmodel", "abc"}))
+      ->capture_default_str();
+  verb.add_option("--incast-degree", args.degree,
+                  "What w counts on a link: its senders, or all participants as in the paper's formulas")
+      ->type_name("W")
+      ->check(CLI::IsMember({"senders", "participants"}))
+      ->capture_default_str();
+}
+
+ModelOptions model_options(const ModelArgs& args) {
+  return {args.model == "abc" ? ModelKind::kAbc : ModelKind::kGenModel,
+          args.degree == "participants" ? IncastDegree::kParticipants : IncastDegree::kSenders};
+}
+
+std::string model_name(const ModelOptions& options) {
+  return options.kind == ModelKind::kAbc ? "(alpha,beta,gamma)" : "GenModel";
+}
+
+CLI::Option* add_algo_option(CLI::App& verb, std::string& text, const std::string& what) {
+  return verb.add_option("--algo", text, what)->type_name("A[,A...]")->capture_default_str();
+}
+
+std::vector<AlgorithmSpec> parse_algorithms(const std::string& text) {
+  std::vector<AlgorithmSpec> out;
+  const auto add = [&](const AlgorithmSpec& spec) {
+    const bool known =
+        std::any_of(out.begin(), out.end(), [&](const AlgorithmSpec& o) { return to_string(o) == to_string(spec); });
+    if (!known) out.push_back(spec);
+  };
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string name = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (name == "all") {
+      for (const AlgorithmSpec& spec : classic_algorithms()) add(spec);
+      for (const char* planner : {"gentree", "gentree-norearrange", "gentree+"}) add({planner, {}, false});
+      continue;
+    }
+    try {
+      add(parse_algorithm(name));
+    } catch (const InvalidArgument& error) {
+      throw UsageError(std::string("--algo: ") + error.what() + ", or all");
+    }
+  }
+  return out;
+}
+
+}  // namespace gar::cli

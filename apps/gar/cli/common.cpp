@@ -1,0 +1,207 @@
+#include "apps/gar/cli/common.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "gar/errors.hpp"
+
+namespace gar::cli {
+namespace {
+
+void print_error(const Context& context, std::string_view message) {
+  const std::string text =
+      fmt::format("{} {}\n", paint("gar:", Paint::kRed, use_color(context.color, stderr)), message);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+/// "gar topo show"
+std::string full_name(const CLI::App& app) {
+  if (app.get_parent() == nullptr) return app.get_name();
+  return full_name(*app.get_parent()) + " " + app.get_name();
+}
+
+void print_hint(const CLI::App& app) {
+  const std::string text = fmt::format("try: {} --help\n", full_name(app));
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+/// The innermost verb that the command line named.
+const CLI::App& innermost(const CLI::App& app) {
+  const std::vector<CLI::App*> called = app.get_subcommands();
+  return called.empty() ? app : innermost(*called.back());
+}
+
+std::vector<std::string> visible_verbs(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    if (!verb->get_group().empty()) names.push_back(verb->get_name());
+  }
+  return names;
+}
+
+/// The first word after `app`'s own name that is no flag, when it is no verb of `app` either.
+std::string unknown_verb(const CLI::App& app, int argc, const char* const* argv) {
+  const std::vector<std::string> verbs = visible_verbs(app);
+  if (verbs.empty()) return "";
+  // A name below the program starts after that name; the words before it are its parents and their flags.
+  int first = 1;
+  if (app.get_parent() != nullptr) {
+    while (first < argc && argv[first] != app.get_name()) ++first;
+    ++first;
+  }
+  for (int i = first; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--color") ++i;
+    if (!word.starts_with("-")) return std::string(word);
+  }
+  return "";
+}
+
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
+  if (app.get_require_subcommand_min() > 0) {
+    const std::vector<std::string> verbs = visible_verbs(app);
+    const std::string word = unknown_verb(app, argc, argv);
+    if (word.empty()) return fmt::format("a verb is needed: {}", fmt::join(verbs, " "));
+    if (std::find(verbs.begin(), verbs.end(), word) == verbs.end()) {
+      const std::vector<std::string> close = closest_words(word, verbs);
+      if (close.empty()) return fmt::format("unknown verb '{}'; accepted: {}", word, fmt::join(verbs, " "));
+      return fmt::format("unknown verb '{}'; did you mean {}?", word, fmt::join(close, " or "));
+    }
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    std::vector<std::string> flags;
+    for (const CLI::Option* option : app.get_options()) {
+      if (!option->get_lnames().empty()) flags.push_back("--" + option->get_lnames().front());
+    }
+    return fmt::format("not expected here: {}; accepted: {}", fmt::join(app.remaining(), " "), fmt::join(flags, " "));
+  }
+  return error.what();
+}
+
+/// Edit distance: letters inserted, dropped or replaced.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+void on_run(CLI::App& verb, Context& context, std::function<int()> action) {
+  verb.callback([&verb, &context, action = std::move(action)] {
+    context.called = &verb;
+    context.run = action;
+  });
+}
+
+int run_verb(const Context& context) {
+  try {
+    const int code = context.run();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      print_error(context, "cannot write to standard output");
+      return kExitRunTime;
+    }
+    return code;
+  } catch (...) {
+    const Failure failure = describe_failure(std::current_exception());
+    print_error(context, failure.message);
+    if (failure.code == kExitUsage) print_hint(*context.called);
+    return failure.code;
+  }
+}
+
+int run_program(CLI::App& program, Context& context, int argc, const char* const* argv) {
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& request) {  // --help, --version
+    program.exit(request);
+    return kExitOk;
+  } catch (const CLI::ParseError& error) {
+    const CLI::App& app = innermost(program);
+    print_error(context, usage_message(app, error, argc, argv));
+    print_hint(app);
+    return kExitUsage;
+  }
+  return run_verb(context);
+}
+
+void add_color_option(CLI::App& app, Context& context) {
+  app.add_option_function<std::string>(
+         "--color",
+         [&context](const std::string& when) {
+           context.color = when == "always"  ? ColorMode::kAlways
+                           : when == "never" ? ColorMode::kNever
+                                             : ColorMode::kAuto;
+         },
+         "Colour the output; auto is a terminal without NO_COLOR")
+      ->check(CLI::IsMember(std::vector<std::string>{"auto", "always", "never"}))
+      ->type_name("WHEN");
+}
+
+void add_output_options(CLI::App& verb, Context& context) {
+  verb.add_flag("--json", context.json, "Print one JSON document");
+  add_color_option(verb, context);
+}
+
+void add_size_options(CLI::App& verb, SizeArgs& args) {
+  verb.add_option("--size", args.size, "Bytes of the vector: 400MB, 1.5GiB")->type_name("SIZE");
+  verb.add_option("--count", args.count, "Elements of the vector: 1e8")->type_name("N");
+  verb.add_option("--dtype", args.dtype, "Type of the elements (default float32)")->type_name("TYPE");
+}
+
+VectorSize vector_size(const SizeArgs& args) {
+  const DataType dtype = parse_dtype("--dtype", args.dtype);
+  if (args.size.empty() == args.count.empty()) {
+    throw UsageError(fmt::format("{} --size and --count is needed, for example --count 1e8 or --size 400MB",
+                                 args.size.empty() ? "one of" : "only one of"));
+  }
+  return args.count.empty() ? vector_size_of_bytes("--size", args.size, dtype)
+                            : vector_size_of_count("--count", args.count, dtype);
+}
+
+void set_examples(CLI::App& app, const std::vector<Example>& examples) {
+  std::string footer = "Examples:";
+  for (const Example& example : examples) footer += fmt::format("\n  # {}\n  {}", example.what, example.command);
+  app.footer(footer);
+}
+
+const std::vector<std::string>& builtin_topology_names() {
+  static const std::vector<std::string> kNames{"ss24", "ss32", "sym384", "sym512", "asy384", "cdc384"};
+  return kNames;
+}
+
+const std::vector<std::string>& generator_prefixes() {
+  static const std::vector<std::string> kPrefixes{"star:", "tree:", "leafspine:", "fattree:"};
+  return kPrefixes;
+}
+
+const std::vector<std::string>& algorithm_names() {
+  static const std::vector<std::string> kNames{
+      "reduce-broadcast",    "ring",     "rhd", "cps", "hcps", "hring", "acps", "gentree",
+      "gentree-norearrange", "gentree+", "all"};
+  return kNames;
+}
+
+std::vector<std::string> closest_words(std::string_view text, const std::vector<std::string>& words) {
+  std::vector<std::string> result;
+  std::copy_if(words.begin(), words.end(), std::back_inserter(result),
+               [&](const std::string& word) { return !text.empty() && word.starts_with(text); });
+  if (!result.empty()) return result;
+  std::copy_if(words.begin(), words.end(), std::back_inserter(result),
+               [&](const std::string& word) { return edit_distance(text, word) <= 2; });
+  return result;
+}
+
+}  // namespace gar::cli

@@ -1,0 +1,75 @@
+// What the verbs share: exit codes, the options that several of them have, and how a verb is run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/gar/cli/output.hpp"
+#include "gar/errors.hpp"
+#include "gar/measure/failure.hpp"
+#include "gar/quantity.hpp"
+#include "gar/topology.hpp"
+#include "gar/version.hpp"
+
+namespace gar::cli {
+
+// The program speaks of ranks, worlds and failures in the words of the library.
+using namespace measure;  // NOLINT(google-build-using-namespace)
+
+/// What the command line said, and what to do about it.
+struct Context {
+  bool json = false;                   ///< --json
+  ColorMode color = ColorMode::kAuto;  ///< --color
+  std::function<int()> run;            ///< set by the verb that was called; returns the exit code
+  CLI::App* called = nullptr;          ///< that verb
+};
+
+/// Makes `action` what `verb` does. It returns an exit code, or throws (see run_verb).
+void on_run(CLI::App& verb, Context& context, std::function<int()> action);
+
+/// Runs the called verb and turns what it throws into a message on standard error and an exit code (see
+/// describe_failure).
+int run_verb(const Context& context);
+
+/// Parses the command line and runs the verb: the whole of main().
+int run_program(CLI::App& program, Context& context, int argc, const char* const* argv);
+
+/// Adds `--color`.
+void add_color_option(CLI::App& app, Context& context);
+/// Adds `--json` and `--color`.
+void add_output_options(CLI::App& verb, Context& context);
+
+/// `--size`, `--count` and `--dtype` as typed.
+struct SizeArgs {
+  std::string size;
+  std::string count;
+  std::string dtype = "float32";
+};
+/// Adds `--size`, `--count` and `--dtype`; exactly one of the first two must be given. The arguments must outlive
+/// parsing.
+void add_size_options(CLI::App& verb, SizeArgs& args);
+/// Throws UsageError.
+VectorSize vector_size(const SizeArgs& args);
+
+/// A line of the help's footer: what it does, and the command.
+struct Example {
+  std::string what;
+  std::string command;
+};
+void set_examples(CLI::App& app, const std::vector<Example>& examples);
+
+/// Names that `-t` knows without a file.
+const std::vector<std::string>& builtin_topology_names();
+/// Words that start a generator, with their colon.
+const std::vector<std::string>& generator_prefixes();
+/// Names that `--algo` knows.
+const std::vector<std::string>& algorithm_names();
+
+/// The words of `words` closest to `text`: those that it starts, otherwise those within two typing errors.
+std::vector<std::string> closest_words(std::string_view text, const std::vector<std::string>& words);
+
+}  // namespace gar::cli

@@ -1,0 +1,92 @@
+#include "apps/gar/cli/output.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace gar::cli {
+namespace {
+
+std::string_view escape_of(Paint paint) {
+  switch (paint) {
+    case Paint::kBold:
+      return "\x1b[1m";
+    case Paint::kDim:
+      return "\x1b[2m";
+    case Paint::kGreen:
+      return "\x1b[32m";
+    case Paint::kYellow:
+      return "\x1b[33m";
+    case Paint::kRed:
+      return "\x1b[31m";
+    case Paint::kCyan:
+      return "\x1b[36m";
+    case Paint::kPlain:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+bool use_color(ColorMode mode, std::FILE* stream) {
+  if (mode != ColorMode::kAuto) return mode == ColorMode::kAlways;
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  const char* term = std::getenv("TERM");
+  if (term == nullptr || std::string_view(term) == "dumb") return false;
+  return isatty(fileno(stream)) == 1;
+}
+
+std::string paint(std::string_view text, Paint paint, bool enabled) {
+  if (!enabled || paint == Paint::kPlain || text.empty()) return std::string(text);
+  return fmt::format("{}{}\x1b[0m", escape_of(paint), text);
+}
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+void Table::add_row(std::vector<Cell> cells) {
+  cells.resize(columns_.size(), Cell(""));
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::to_string(bool color) const {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    std::size_t width = display_width(columns_[c].title);
+    for (const auto& row : rows_) width = std::max(width, display_width(row[c].text));
+    widths.push_back(width);
+  }
+  std::string out;
+  const auto add_line = [&](const std::vector<Cell>& cells) {
+    std::string gap;  // blanks that are only written when something follows
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      const Cell& cell = cells[c];
+      const std::string padding(widths[c] - display_width(cell.text), ' ');
+      if (columns_[c].is_number) gap += padding;
+      if (!cell.text.empty()) {
+        out += gap;
+        out += paint(cell.text, cell.paint, color);
+        gap.clear();
+      }
+      if (!columns_[c].is_number) gap += padding;
+      gap += "  ";
+    }
+    out += '\n';
+  };
+  std::vector<Cell> titles;
+  for (const Column& column : columns_) titles.emplace_back(column.title, Paint::kBold);
+  add_line(titles);
+  for (const auto& row : rows_) add_line(row);
+  return out;
+}
+
+void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+}  // namespace gar::cli

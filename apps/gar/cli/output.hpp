@@ -1,0 +1,57 @@
+// Output for people: colour and aligned tables. Everything goes to standard output.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gar/format.hpp"
+
+namespace gar::cli {
+
+enum class ColorMode { kAuto, kAlways, kNever };
+
+/// Whether output to `stream` is coloured: --color when it says so, otherwise a terminal that NO_COLOR and TERM=dumb
+/// do not forbid.
+bool use_color(ColorMode mode, std::FILE* stream);
+
+enum class Paint { kPlain, kBold, kDim, kGreen, kYellow, kRed, kCyan };
+
+/// `text` in a colour, or as it is when `enabled` is false.
+std::string paint(std::string_view text, Paint paint, bool enabled);
+
+/// Columns that a terminal needs for UTF-8 text: its code points.
+std::size_t display_width(std::string_view text);
+
+struct Column {
+  std::string title;
+  bool is_number = false;  ///< aligned to the right
+};
+
+struct Cell {
+  Cell(std::string cell_text, Paint cell_paint = Paint::kPlain)  // NOLINT(google-explicit-constructor)
+      : text(std::move(cell_text)), paint(cell_paint) {}
+  Cell(const char* cell_text) : text(cell_text) {}  // NOLINT(google-explicit-constructor)
+  std::string text;
+  Paint paint = Paint::kPlain;
+};
+
+/// A table with a title line and aligned columns.
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  /// Cells from the left; missing ones stay empty.
+  void add_row(std::vector<Cell> cells);
+  /// The lines, each with its end of line and without blanks before it.
+  [[nodiscard]] std::string to_string(bool color) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+/// Writes text to standard output.
+void print(std::string_view text);
+
+}  // namespace gar::cli

@@ -1,0 +1,220 @@
+// gar diagnose: are these results normal for this network, and if not, what is at fault?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include "apps/gar/reproduce/reproduce.hpp"
+#include "apps/gar/reproduce_words.hpp"
+#include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/json_output.hpp"
+#include "gar/errors.hpp"
+#include "gar/fit.hpp"
+#include "gar/io.hpp"
+#include "gar/planner.hpp"
+#include "gar/predict.hpp"
+
+namespace gar::cli {
+namespace {
+
+struct DiagnoseArgs {
+  std::string profile;
+  std::string results;
+  std::string ranks;
+};
+
+/// The number of ranks, and who says so.
+struct RankCount {
+  std::int64_t count = 0;
+  std::string source;
+};
+
+RankCount count_ranks(const DiagnoseArgs& args, const Results& results, const Profile& profile) {
+  const std::int64_t known = profile.topology.num_servers();
+  RankCount out{known, "the profile"};
+  if (!args.ranks.empty()) out = {parse_ranks(args.ranks), "--ranks"};
+  if (results.num_ranks > 0) {
+    if (!args.ranks.empty() && out.count != results.num_ranks) {
+      throw UsageError(
+          fmt::format("--ranks {}: {} says {}; leave --ranks out", args.ranks, args.results, results.num_ranks));
+    }
+    out = {results.num_ranks, args.results};
+  }
+  if (out.count < 2) {
+    throw InvalidArgument(fmt::format("{} rank according to {}: nothing passes any link; accepted: 2 to {}", out.count,
+                                      out.source, known));
+  }
+  if (out.count > known) {
+    throw InvalidArgument(fmt::format(
+        "{} ranks according to {}, but {} knows {} servers; accepted: results of 2 to {} ranks, or a profile of more",
+        out.count, out.source, args.profile, known, known));
+  }
+  return out;
+}
+
+/// What the model finds best for each size, for rows that do not say what ran.
+class BestPlan {
+ public:
+  explicit BestPlan(Topology topology)
+      : topology_(std::move(topology)),
+        predictor_(topology_, classic_algorithms()),
+        is_one_switch_(topology_.height(topology_.root()) == 1) {}
+
+  /// Sets the algorithm, or the plan where only a tree planner finds it.
+  void choose(Observation& observation) {
+    const auto [found, is_new] = known_.try_emplace(observation.size_floats);
+    if (is_new) found->second = best_at(observation.size_floats);
+    observation.algorithm = found->second.algorithm;
+    observation.plan = found->second.plan;
+  }
+
+ private:
+  struct Choice {
+    AlgorithmSpec algorithm;
+    std::shared_ptr<const Plan> plan;
+  };
+  Choice best_at(double size_floats) {
+    if (is_one_switch_) return {predictor_.at(size_floats).front().spec, nullptr};
+    ModelOptions options;
+    options.max_chunks = 1;
+    return {parse_algorithm("gentree+"),
+            std::make_shared<const Plan>(gentree_plus(topology_, size_floats, options).plan)};
+  }
+
+  Topology topology_;
+  Predictor predictor_;
+  bool is_one_switch_;
+  std::map<double, Choice> known_;
+};
+
+std::vector<Observation> observations_of(const Results& results, const Topology& topology, std::int64_t num_ranks) {
+  std::vector<std::int64_t> servers(static_cast<std::size_t>(num_ranks));
+  std::iota(servers.begin(), servers.end(), std::int64_t{0});
+  BestPlan best(num_ranks == topology.num_servers() ? topology : place_ranks(topology, servers));
+  std::vector<Observation> out;
+  for (const ResultRow& row : results.rows) {
+    Observation o;
+    o.servers = servers;
+    o.size_floats = row.bytes / 4;
+    o.seconds = {row.seconds};
+    if (row.algorithm.empty()) {
+      best.choose(o);
+    } else {
+      o.algorithm = parse_algorithm(row.algorithm);
+    }
+    out.push_back(std::move(o));
+  }
+  return out;
+}
+
+const char* verdict_of(const Residual& residual, double tolerance) {
+  const double ratio = residual.measured_s / residual.fitted_s;
+  if (ratio > 1 + tolerance) return "slow";
+  return ratio < 1 / (1 + tolerance) ? "fast" : "normal";
+}
+
+/// Everything that is printed.
+struct DiagnoseReport {
+  const DiagnoseArgs& args;
+  const Results& results;
+  const std::vector<Observation>& observations;  ///< one per row of the results
+  RankCount ranks;
+  Diagnosis diagnosis;  ///< with one row per observation
+};
+
+Json diagnosis_json(const DiagnoseReport& report) {
+  const auto& [args, results, observations, ranks, diagnosis] = report;
+  Json out = json_document("gar.diagnose/1");
+  out["profile"] = args.profile;
+  out["results"] = args.results;
+  out["format"] = results.format;
+  out["ranks"] = ranks.count;
+  out["tolerance"] = diagnosis.tolerance;
+  out["rows"] = Json::array();
+  for (std::size_t i = 0; i < observations.size(); ++i) {
+    const Residual& r = diagnosis.rows[i];
+    out["rows"].push_back({{"bytes", results.rows[i].bytes},
+                           {"label", results.rows[i].label},
+                           {"algorithm", to_string(observations[i].algorithm)},
+                           {"is_assumed", results.rows[i].algorithm.empty()},
+                           {"measured_seconds", r.measured_s},
+                           {"expected_seconds", r.fitted_s},
+                           {"ratio", r.measured_s / r.fitted_s},
+                           {"verdict", verdict_of(r, diagnosis.tolerance)}});
+  }
+  out["is_normal"] = diagnosis.is_normal;
+  out["culprit"] = diagnosis.culprit;
+  out["factor"] = diagnosis.factor;
+  out["explained"] = diagnosis.explained;
+  out["words"] = diagnosis.words;
+  return out;
+}
+
+void print_diagnosis(const DiagnoseReport& report, bool color) {
+  const auto& [args, results, observations, ranks, diagnosis] = report;
+  print(fmt::format("{}: {}, {} ranks (as {} says)\n\n", args.results, results.format, ranks.count,
+                    ranks.source == args.results ? "it" : ranks.source));
+  Table table(
+      {{"size", true}, {"algorithm"}, {"measured", true}, {"expected", true}, {"ratio", true}, {"verdict"}, {"of"}});
+  bool has_assumed = false;
+  for (std::size_t i = 0; i < observations.size(); ++i) {
+    const Residual& r = diagnosis.rows[i];
+    const ResultRow& row = results.rows[i];
+    const std::string verdict = verdict_of(r, diagnosis.tolerance);
+    has_assumed = has_assumed || row.algorithm.empty();
+    table.add_row({format_bytes(row.bytes), to_string(observations[i].algorithm) + (row.algorithm.empty() ? "?" : ""),
+                   format_seconds(r.measured_s), format_seconds(r.fitted_s),
+                   fmt::format("{:.2f}", r.measured_s / r.fitted_s),
+                   Cell(verdict, verdict == "normal" ? Paint::kGreen : Paint::kRed), row.label});
+  }
+  print(table.to_string(color) + "\n");
+  if (has_assumed) {
+    print(
+        list_item("?: the results do not say which algorithm ran; they are judged against the one that the model "
+                  "finds best at that size, the least that can be expected"));
+  }
+  for (const std::string& line : diagnosis.words) print(list_item(line));
+  if (!diagnosis.is_normal) print(paint("\nNOT normal for this network\n", Paint::kRed, color));
+}
+
+int diagnose_results(const DiagnoseArgs& args, const Context& context) {
+  const Profile profile = read_profile_file(args.profile);
+  const Results results = read_results_file(args.results);
+  const RankCount ranks = count_ranks(args, results, profile);
+  const std::vector<Observation> observations = observations_of(results, profile.topology, ranks.count);
+  const DiagnoseReport report{args, results, observations, ranks, diagnose(profile, observations)};
+  if (context.json) {
+    print_json(diagnosis_json(report));
+  } else {
+    print_diagnosis(report, use_color(context.color, stdout));
+  }
+  return report.diagnosis.is_normal ? kExitOk : kExitCheckFailed;
+}
+
+}  // namespace
+
+void add_diagnose(CLI::App& program, Context& context) {
+  CLI::App& verb = *program.add_subcommand(
+      "diagnose", "Say whether measured AllReduces are normal for a network, and what is at fault");
+  auto args = std::make_shared<DiagnoseArgs>();
+  verb.add_option("-p,--profile", args->profile, "What is known about the network: a file that gar fit wrote")
+      ->type_name("FILE")
+      ->required();
+  verb.add_option("--results", args->results,
+                  "What was measured: the output of gar bench (text or --json), all_reduce_perf or osu_allreduce")
+      ->type_name("FILE")
+      ->required();
+  verb.add_option("--ranks", args->ranks, "Ranks of the results, where the file does not say (default: the profile's)")
+      ->type_name("N");
+  add_output_options(verb, context);
+  set_examples(
+      verb, {{"is today's benchmark normal?",
+              "gar bench --local 4 --json > today.json; gar diagnose -p net.json --results today.json"},
+             {"the output of nccl-tests or of osu_allreduce", "gar diagnose -p net.json --results osu.txt --ranks 8"}});
+  on_run(verb, context, [args, &context] { return diagnose_results(*args, context); });
+}
+
+}  // namespace gar::cli

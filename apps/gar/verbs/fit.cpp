@@ -1,0 +1,236 @@
+// gar fit: measures a network and fits the parameters of the model to it.
+#include "gar/measure/fit.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+
+#include "apps/gar/verbs/fit_options.hpp"
+#include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/fit_report.hpp"
+#include "gar/errors.hpp"
+#include "gar/files.hpp"
+#include "gar/io.hpp"
+#include "gar/measure/world.hpp"
+
+namespace gar::cli {
+namespace {
+
+/// A line on standard error, when that is a terminal.
+class ProgressLine {
+ public:
+  ~ProgressLine() { clear(); }
+  void show(const std::string& text) {
+    const auto now = std::chrono::steady_clock::now();
+    if (isatty(STDERR_FILENO) != 1 || now < next_) return;
+    next_ = now + std::chrono::milliseconds(200);
+    std::fputs(fmt::format("\r\x1b[K{} (Ctrl-C ends it)", text).c_str(), stderr);
+    std::fflush(stderr);
+    is_shown_ = true;
+  }
+  void clear() {
+    if (is_shown_) std::fputs("\r\x1b[K", stderr);
+    is_shown_ = false;
+  }
+
+ private:
+  bool is_shown_ = false;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
+};
+
+void note(const std::string& text) { std::fputs(fmt::format("gar: note: {}\n", text).c_str(), stderr); }
+
+/// Fits, writes the profile and prints what was found.
+int conclude(const Measurements& measurements, const FitConfig& config, const Context& context) {
+  FitOptions options;
+  options.seed = config.seed;
+  FitReport report{fit(measurements, options), measurements, config.is_validated};
+  const auto is_held_out = [](const Observation& o) { return !o.is_fitted && !o.is_native && !o.seconds.empty(); };
+  if (config.is_validated &&
+      std::any_of(measurements.observations.begin(), measurements.observations.end(), is_held_out)) {
+    report.profile.validation = validate(report.profile, measurements.observations);
+  } else if (config.is_validated) {
+    note("nothing was held out, so nothing is validated; gar fit --validate measures it");
+  }
+  if (!config.output.empty()) {
+    save_file(config.output, [&](std::ostream& file) { write_profile(report.profile, file); });
+  }
+  if (context.json) {
+    print_json(fit_document(report));
+  } else {
+    print(fit_text(report, use_color(context.color, stdout)));
+  }
+  std::fflush(stdout);
+  return kExitOk;
+}
+
+/// Rank 0's part after the measurement.
+int finish(const FitRun& run, const FitConfig& config, const Context& context) {
+  for (const std::string& text : run.notes) note(text);
+  if (!config.save.empty() && !run.measurements.observations.empty()) {
+    save_file(config.save, [&](std::ostream& file) { write_measurements(run.measurements, file); });
+  }
+  if (!run.is_enough && run.is_stopped) {
+    throw std::runtime_error("stopped before enough was measured to fit anything");
+  }
+  if (!run.is_enough) {
+    throw UsageError(fmt::format("--budget {:g}s is too short to measure what a fit needs; about {:g}s would do",
+                                 config.budget_s, run.needed_s));
+  }
+  if (run.is_stopped) {
+    note("stopped: this is a fit of what was measured until then");
+    try {
+      conclude(run.measurements, config, context);
+    } catch (const InvalidArgument& error) {
+      print_failure(error.what());
+    }
+    return kExitRunTime;
+  }
+  return conclude(run.measurements, config, context);
+}
+
+int run_fit_rank(GroupWorld& world, const FitConfig& config, const Context& context) {
+  ProgressLine progress;
+  std::function<void(const std::string&)> on_progress;
+  if (world.rank() == 0) on_progress = [&](const std::string& text) { progress.show(text); };
+  const FitRun run = run_fit(world, config, on_progress);
+  progress.clear();
+  if (world.rank() != 0) return run.is_stopped ? kExitRunTime : kExitOk;
+  try {
+    return finish(run, config, context);
+  } catch (...) {
+    // The others have done their part; this is no longer about one rank.
+    const Failure failure = describe_failure(std::current_exception());
+    print_failure(failure.message);
+    return failure.code;
+  }
+}
+
+// A signal handler reaches nothing else. mpirun turns Ctrl-C into SIGTERM.
+volatile std::sig_atomic_t fit_terminated = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+extern "C" void on_fit_terminate(int) { fit_terminated = 1; }
+
+int run_fit_mpi(const FitConfig& config, const Context& context) {
+  std::signal(SIGINT, on_fit_terminate);
+  std::signal(SIGTERM, on_fit_terminate);
+  const std::unique_ptr<MpiSession> session = start_mpi();
+  const bool is_first = session->rank() == 0;
+  if (session->size() < 2) throw UsageError("gar fit needs at least two ranks, and mpirun has started one");
+  try {
+    return run_fit_rank(*mpi_world(*session, config.transport, [] { return fit_terminated != 0; }), config, context);
+  } catch (const UsageError& error) {
+    if (is_first) print_failure(error.what());
+    return kExitUsage;
+  } catch (const InvalidArgument& error) {
+    // What is wrong with the input is wrong on all ranks alike.
+    if (is_first) print_failure(error.what());
+    return kExitBadInput;
+  } catch (...) {
+    const Failure failure = describe_failure(std::current_exception());
+    print_failure(fmt::format("rank {}: {}", session->rank(), failure.message));
+    session->abort(failure.code);
+    return failure.code;
+  }
+}
+
+bool has_any_mpi(std::optional<MpiLibrary> wish) {
+  for (const MpiLibrary library : {MpiLibrary::kOpenMpi, MpiLibrary::kMpich}) {
+    if ((!wish || *wish == library) && find_mpirun(library) && find_program(library)) return true;
+  }
+  return false;
+}
+
+/// CUDA does not survive a fork: the parent never calls it.
+int run_fit_on_gpus(int size, const FitConfig& config, const Context& context) {
+  return run_local_processes(size, config.timeout_s + 10, [&](const LocalRank& rank) {
+    const std::unique_ptr<CudaSession> session = start_cuda(rank.rank, rank.size);
+    return run_fit_rank(*cuda_world(rank, *session, path_of(config.transport)), config, context);
+  });
+}
+
+int run_fit_here(const FitConfig& config, const Context& context) {
+  const bool is_cuda = config.device == Device::kCuda;
+  const int size = config.local.value_or(is_cuda ? 1 : std::max(num_cores(), 2));
+  if (config.topology && config.topology->num_servers() != size) {
+    throw InvalidArgument(fmt::format(
+        "-t {}: the network has {} servers, but {} ranks take part; accepted is one server per rank, such as "
+        "star:{}",
+        config.topology->name(), config.topology->num_servers(), size, size));
+  }
+  if (is_cuda) return run_fit_on_gpus(size, config, context);
+  const bool needs_mpi = config.mpi || config.transport == BenchTransport::kMpi;
+  if (needs_mpi || (config.is_validated && has_any_mpi(std::nullopt))) return run_mpirun(config.mpi, size);
+  return run_local_processes(size, config.timeout_s + 10, [&](const LocalRank& rank) {
+    return run_fit_rank(*process_world(rank), config, context);
+  });
+}
+
+int run_fit_in_job(const FitConfig& config, const Context& context, const MpiJob& job) {
+  if (config.local && !is_started_by_us()) {
+    throw UsageError(
+        fmt::format("--local {} does not go with mpirun, which has started {} processes already; leave one of them out",
+                    *config.local, job.size));
+  }
+  if (job.size < 2) throw UsageError("gar fit needs at least two ranks, and mpirun has started one");
+  const MpiLibrary library = config.mpi.value_or(job.library);
+  if (built_with() != library) become_program(library);
+  // An mpirun may give ranks a terminal of its own, whatever it does with their output.
+  Context plain = context;
+  if (plain.color == ColorMode::kAuto) plain.color = ColorMode::kNever;
+  return run_fit_mpi(config, plain);
+}
+
+int run_fit_verb(const FitArgs& args, const Context& context) {
+  // A reader that has gone away is an error of the output, not the death of a rank.
+  std::signal(SIGPIPE, SIG_IGN);
+  const std::optional<MpiJob> job = mpi_job([](const char* name) { return std::getenv(name); });
+  const bool is_first = !job || job->rank == 0;
+  try {
+    const FitConfig config = parse_fit(args);
+    if (job && config.device == Device::kCuda) throw UsageError(kNoGpusUnderMpirun);
+    become_program_of(config.device);
+    if (is_first) {
+      check_writable("-o", config.output);
+      check_writable("--save", config.save);
+    }
+    if (!config.from.empty()) {
+      if (!is_first) return kExitOk;
+      const Measurements measurements = join_measurements(config.from);
+      if (!config.save.empty()) {
+        save_file(config.save, [&](std::ostream& file) { write_measurements(measurements, file); });
+      }
+      return conclude(measurements, config, context);
+    }
+    return job ? run_fit_in_job(config, context, *job) : run_fit_here(config, context);
+  } catch (...) {
+    // All ranks of a job read the same command line; one complaint about it is enough.
+    if (is_first) throw;
+    return describe_failure(std::current_exception()).code;
+  }
+}
+
+}  // namespace
+
+void add_fit(CLI::App& program, Context& context) {
+  CLI::App& verb = *program.add_subcommand("fit", "Measure a network and fit the model's parameters to it");
+  auto args = std::make_shared<FitArgs>();
+  add_fit_options(verb, *args);
+  add_output_options(verb, context);
+  set_examples(verb,
+               {{"the ranks of a cluster, for five minutes", "mpirun -n 16 gar fit --budget 5min -o profile.json"},
+                {"4 processes of this host, and how well what was not fitted is predicted",
+                 "gar fit --local 4 --budget 60s --validate -o profile.json"},
+                {"a GPU's memory, and how 4 processes that share it reach each other's",
+                 "gar fit --device cuda --local 4 -o h200.json"},
+                {"keep what was measured, and fit several launches together",
+                 "gar fit --from monday.json --from tuesday.json -o profile.json"},
+                {"use it", "gar predict -p profile.json --size 4MB"}});
+  on_run(verb, context, [args, &context] { return run_fit_verb(*args, context); });
+}
+
+}  // namespace gar::cli

@@ -1,0 +1,284 @@
+// The flags of `gar fit`.
+#include "apps/gar/verbs/fit_options.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+
+#include "gar/errors.hpp"
+#include "gar/fit_design.hpp"
+#include "gar/io.hpp"
+
+namespace gar::cli {
+namespace {
+
+constexpr int kMaxLocalRanks = 1024;
+constexpr double kMaxBudget = 86400;
+
+template <class T>
+T parse_number(std::string_view flag, const std::string& text, T least, T most, const char* what) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most)) {
+    throw UsageError(fmt::format("{} '{}': accepted is {}", flag, text, what));
+  }
+  return value;
+}
+
+std::vector<double> parse_fit_sizes(const std::string& text) {
+  constexpr std::int64_t kLeastBytes = 400;
+  constexpr std::size_t kMaxSizes = 8;
+  std::vector<double> out;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const std::int64_t bytes = parse_bytes("--sizes", word);
+    if (bytes < kLeastBytes || bytes > (std::int64_t{1} << 31)) {
+      throw UsageError(fmt::format("--sizes '{}': accepted are sizes from {} bytes to 2 GiB", word, kLeastBytes));
+    }
+    out.push_back(std::floor(static_cast<double>(bytes) / 4));
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  if (out.empty() || out.size() > kMaxSizes) {
+    throw UsageError(fmt::format("--sizes '{}': accepted are 1 to {} sizes, such as 80kB,400kB,1MB", text, kMaxSizes));
+  }
+  return out;
+}
+
+/// A run either measures or reads what was measured.
+void check_sources(const FitArgs& args) {
+  if (args.from.empty()) return;
+  const auto refuse = [](const char* flag) {
+    throw UsageError(fmt::format("--from does not go with {}: nothing is measured; leave one of them out", flag));
+  };
+  if (!args.local.empty()) refuse("--local");
+  if (!args.topology.empty()) refuse("-t");
+  if (!args.sizes.empty()) refuse("--sizes");
+  if (!args.mpi.empty()) refuse("--mpi");
+  if (args.device != "cpu") refuse("--device");
+}
+
+std::string shape_of(const Topology& topology) {
+  // Names and children; parameters do not count.
+  std::string out;
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    out += topology.node(id).name + "(";
+    for (const ChildRun& run : topology.node(id).children) out += fmt::format("{}x{} ", run.count, run.node);
+    out += ")";
+  }
+  return out;
+}
+
+double joined_mean(double a, std::size_t num_a, double b, std::size_t num_b) {
+  if (a < 0 || b < 0) return std::max(a, b);
+  return (a * static_cast<double>(num_a) + b * static_cast<double>(num_b)) / static_cast<double>(num_a + num_b);
+}
+
+void join(Measurements& all, Measurements more) {
+  for (Observation& observation : more.observations) {
+    const auto found = std::find_if(all.observations.begin(), all.observations.end(),
+                                    [&](const Observation& known) { return is_same_cell(known, observation); });
+    if (found == all.observations.end()) {
+      all.observations.push_back(std::move(observation));
+      continue;
+    }
+    const std::size_t before = found->seconds.size();
+    const std::size_t added = observation.seconds.size();
+    found->retransmits = joined_mean(found->retransmits, before, observation.retransmits, added);
+    found->pause_frames = joined_mean(found->pause_frames, before, observation.pause_frames, added);
+    found->seconds.insert(found->seconds.end(), observation.seconds.begin(), observation.seconds.end());
+  }
+  for (LinkProfile& link : more.links) {
+    const auto found = std::find_if(all.links.begin(), all.links.end(),
+                                    [&](const LinkProfile& known) { return known.name == link.name; });
+    if (found == all.links.end()) {
+      all.links.push_back(std::move(link));
+    } else if (link.beta.value < found->beta.value) {
+      *found = std::move(link);  // what disturbs a link only makes it slower
+    }
+  }
+  all.provenance.seconds += more.provenance.seconds;
+  all.provenance.num_measurements += more.provenance.num_measurements;
+  for (std::string& host : more.provenance.hosts) {
+    if (std::find(all.provenance.hosts.begin(), all.provenance.hosts.end(), host) == all.provenance.hosts.end()) {
+      all.provenance.hosts.push_back(std::move(host));
+    }
+  }
+}
+
+}  // namespace
+
+void add_fit_options(CLI::App& verb, FitArgs& args) {
+  verb.add_option(
+          "--local", args.local,
+          "Start this many processes on this host (default: one per core, at least 2; with --device cuda one, for "
+          "its memory alone)")
+      ->type_name("N");
+  verb.add_option("-o,--output", args.output, "Write the profile to this file")->type_name("profile.json");
+  verb.add_option("--save", args.save, "Write what was measured to this file")->type_name("measurements.json");
+  verb.add_option("--from", args.from, "Fit what was measured before, instead of measuring; may be given several times")
+      ->type_name("measurements.json")
+      ->expected(1)
+      ->take_all();
+  verb.add_flag("--validate", args.validate,
+                "Also measure what is not fitted, and print how well it is predicted and what the choices cost");
+  verb.add_option("--budget", args.budget, "Time to measure for: 60s, 5min, 1h")
+      ->type_name("TIME")
+      ->capture_default_str();
+  verb.add_option(
+          "-t,--topology", args.topology,
+          "The network, one server per rank or per host; its parameters do not count (default: GAR_TOPOLOGY, or "
+          "hosts and their ranks)")
+      ->type_name("T");
+  verb.add_option("--sizes", args.sizes, "Lengths of the vectors (default: chosen by a probe and the budget)")
+      ->type_name("SIZE[,SIZE...]");
+  add_device_option(verb, args.device,
+                    "Whose memory is measured; cuda: a GPU's, and with --local what connects ranks on the GPUs of this "
+                    "host");
+  verb.add_option(
+          "--transport", args.transport,
+          "What connects the ranks; auto: shared memory, MPI between hosts; cuda-ipc (auto there) and nccl with "
+          "--device cuda")
+      ->type_name("T")
+      ->check(CLI::IsMember({"auto", "shm", "mpi", "cuda-ipc", "nccl"}))
+      ->capture_default_str();
+  verb.add_option("--mpi", args.mpi, "Which MPI --local starts when --validate or --transport mpi needs one")
+      ->type_name("M")
+      ->check(CLI::IsMember({"openmpi", "mpich"}));
+  verb.add_option("--seed", args.seed, "Of the random numbers behind the intervals")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--timeout", args.timeout, "Seconds after which a silent rank is an error (default 30)")
+      ->type_name("S");
+}
+
+double parse_duration(std::string_view flag, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const double factor = unit.empty() || unit == "s" ? 1
+                        : unit == "ms"              ? 1e-3
+                        : unit == "min"             ? 60
+                        : unit == "h"               ? 3600
+                                                    : 0;
+  value *= factor;
+  if (error != std::errc() || !std::isfinite(value) || value <= 0 || value > kMaxBudget) {
+    throw UsageError(
+        fmt::format("{} '{}': accepted is a time such as 500ms, 60s, 5min or 1h, up to a day", flag, text));
+  }
+  return value;
+}
+
+namespace {
+
+/// What is read must not be overwritten, nor one file with the other.
+void check_different_files(const FitConfig& config) {
+  const auto is_same = [](const std::string& a, const std::string& b) {
+    std::error_code ignored;
+    return !a.empty() && !b.empty() && (a == b || std::filesystem::equivalent(a, b, ignored));
+  };
+  std::vector<std::pair<std::string, std::string>> others{{"--save", config.save}};
+  for (const std::string& path : config.from) others.emplace_back("--from", path);
+  for (const auto& [flag, path] : others) {
+    if (is_same(config.output, path))
+      throw UsageError(
+          fmt::format("-o {} and {} {} are the same file; accepted are different ones", config.output, flag, path));
+    if (flag == "--from" && is_same(config.save, path))
+      throw UsageError(
+          fmt::format("--save {} and --from {} are the same file; accepted are different ones", config.save, path));
+  }
+}
+
+void check_cuda_flags(const FitArgs& args, const FitConfig& config) {
+  if (config.mpi) throw UsageError("--mpi does not go with --device cuda");
+  if (config.local.value_or(1) > 1) return;
+  // One process has reductions alone.
+  for (const auto& [flag, is_given] :
+       {std::pair{"--validate", args.validate}, std::pair{"--sizes", !args.sizes.empty()},
+        std::pair{"--transport", args.transport != "auto"}}) {
+    if (is_given) throw UsageError(fmt::format("{} is for several ranks; accepted with --local 2 or more", flag));
+  }
+}
+
+}  // namespace
+
+FitConfig parse_fit(const FitArgs& args) {
+  check_sources(args);
+  FitConfig out;
+  if (!args.local.empty()) {
+    out.local = parse_number<int>("--local", args.local, 1, kMaxLocalRanks, "a whole number from 2 to 1,024");
+    if (*out.local < 2 && args.device != "cuda") {
+      throw UsageError("--local 1: a network has at least two ends; accepted is a whole number from 2 to 1,024");
+    }
+  }
+  out.output = args.output;
+  out.save = args.save;
+  out.from = args.from;
+  out.budget_s = parse_duration("--budget", args.budget);
+  if (!args.sizes.empty()) out.sizes = parse_fit_sizes(args.sizes);
+  out.device = parse_device(args.device);
+  out.transport = parse_transport(args.transport, out.device);
+  if (!args.mpi.empty()) out.mpi = args.mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;
+  if (out.device == Device::kCuda) check_cuda_flags(args, out);
+  out.seed = parse_number<std::uint64_t>("--seed", args.seed, 0, ~std::uint64_t{0}, "a whole number from 0");
+  if (!args.timeout.empty()) {
+    out.timeout_s =
+        parse_number<double>("--timeout", args.timeout, 1e-3, 1e9, "a number of seconds above 0, such as 30 or 0.5");
+  }
+  out.is_validated = args.validate;
+  check_different_files(out);
+  if (!out.from.empty()) return out;
+  const char* variable = std::getenv("GAR_TOPOLOGY");  // NOLINT(concurrency-mt-unsafe): only read
+  if (!args.topology.empty()) {
+    out.topology = load_topology(args.topology);
+  } else if (variable != nullptr && *variable != '\0') {
+    out.topology = load_topology(variable);
+  }
+  return out;
+}
+
+void check_writable(std::string_view flag, const std::string& path) {
+  if (path.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const std::string where = folder.empty() ? "." : folder.string();
+  const bool is_new = !std::filesystem::exists(path);
+  errno = std::filesystem::is_directory(path) ? EISDIR : 0;
+  if (errno != 0 || access(is_new ? where.c_str() : path.c_str(), W_OK) != 0) {
+    throw std::runtime_error(
+        fmt::format("{} {}: cannot be written: {}; accepted is a file in a folder that exists and can be written", flag,
+                    path, std::strerror(errno)));
+  }
+}
+
+Measurements join_measurements(const std::vector<std::string>& paths) {
+  Measurements out = read_measurements_file(paths.front());
+  for (std::size_t i = 1; i < paths.size(); ++i) {
+    Measurements more = read_measurements_file(paths[i]);
+    if (shape_of(more.topology) != shape_of(out.topology)) {
+      throw InvalidArgument(fmt::format(
+          "--from {}: its network '{}' of {} servers has another shape or other names than '{}' of {} servers "
+          "in {}; accepted are measurements of one network",
+          paths[i], more.topology.name(), more.topology.num_servers(), out.topology.name(), out.topology.num_servers(),
+          paths.front()));
+    }
+    if (more.cores != out.cores || more.is_memory != out.is_memory) {
+      throw InvalidArgument(
+          fmt::format("--from {}: its ranks share {:g} cores{}, those in {} share {:g}{}; accepted are "
+                      "measurements of one machine",
+                      paths[i], more.cores, more.is_memory ? " and a memory" : "", paths.front(), out.cores,
+                      out.is_memory ? " and a memory" : ""));
+    }
+    join(out, std::move(more));
+  }
+  return out;
+}
+
+}  // namespace gar::cli

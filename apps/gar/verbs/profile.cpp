@@ -1,0 +1,114 @@
+// gar profile show|diff: what was measured about a network, and what has changed since.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/profile_show.hpp"
+#include "gar/io.hpp"
+
+namespace gar::cli {
+namespace {
+
+struct ProfileArgs {
+  std::string file;
+  std::string before;
+  std::string after;
+  bool all = false;
+};
+
+int show(const ProfileArgs& args, const Context& context) {
+  const Profile profile = read_profile_file(args.file);
+  if (context.json) {
+    print_json(profile_document(profile, args.file));
+  } else {
+    print(profile_report(profile, args.file, use_color(context.color, stdout)));
+  }
+  return kExitOk;
+}
+
+/// "star15, 2026-11-15T17:00:00Z"
+std::string headline(const Profile& profile) {
+  const std::string& date = profile.provenance.date;
+  return profile.topology.name() + (date.empty() ? "" : ", " + date);
+}
+
+void print_changes(const std::vector<ProfileChange>& changes, bool all, bool color) {
+  std::size_t num_other = 0;
+  bool has_any = false;
+  for (const ProfileChange& change : changes) {
+    if (!change.is_significant) {
+      ++num_other;
+      continue;
+    }
+    has_any = true;
+    print(fmt::format("{}\n", paint(change.words, Paint::kBold, color)));
+  }
+  if (!has_any) print("no significant change\n");
+  if (num_other > 0)
+    print(fmt::format("{}{} parameters: their 95% intervals overlap, or one of the profiles does not know them{}\n",
+                      num_other, has_any ? " other" : "", all ? "" : " (--all shows them)"));
+  if (!all) return;
+  for (const ProfileChange& change : changes) {
+    if (!change.is_significant) print(fmt::format("  {}\n", change.words));
+  }
+}
+
+int diff(const ProfileArgs& args, const Context& context) {
+  const Profile before = read_profile_file(args.before);
+  const Profile after = read_profile_file(args.after);
+  const std::vector<ProfileChange> changes = compare_profiles(before, after);
+  if (!context.json) {
+    print(fmt::format("before  {} ({})\nafter   {} ({})\n\n", args.before, headline(before), args.after,
+                      headline(after)));
+    print_changes(changes, args.all, use_color(context.color, stdout));
+    return kExitOk;
+  }
+  Json document = json_document("gar.profile-diff/1");
+  document["before"] = args.before;
+  document["after"] = args.after;
+  document["num_significant"] =
+      std::count_if(changes.begin(), changes.end(), [](const ProfileChange& c) { return c.is_significant; });
+  document["changes"] = Json::array();
+  for (const ProfileChange& change : changes) {
+    Json row;
+    row["what"] = change.what;
+    row["significant"] = change.is_significant;
+    row["before"] = estimate_document(change.before);
+    row["after"] = estimate_document(change.after);
+    row["words"] = change.words;
+    document["changes"].push_back(std::move(row));
+  }
+  print_json(document);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_profile(CLI::App& program, Context& context) {
+  const auto args = std::make_shared<ProfileArgs>();
+  CLI::App& profile = *program.add_subcommand("profile", "Show and compare what gar fit has measured");
+  profile.require_subcommand(1);
+  set_examples(profile, {{"the parameters of a network, how sure they are, and where they come from",
+                          "gar profile show profile.json"},
+                         {"what has changed since June?", "gar profile diff june.json today.json"}});
+
+  CLI::App& show_verb =
+      *profile.add_subcommand("show", "Print the parameters with their intervals, residuals, validation and origin");
+  show_verb.add_option("FILE", args->file, "A profile, as gar fit -o writes it")->required()->type_name("");
+  add_output_options(show_verb, context);
+  set_examples(show_verb, {{"a profile", "gar profile show profile.json"}});
+  on_run(show_verb, context, [args, &context] { return show(*args, context); });
+
+  CLI::App& diff_verb =
+      *profile.add_subcommand("diff", "Say what has changed between two profiles of one network, largest change first");
+  diff_verb.add_option("A", args->before, "The profile from before")->required()->type_name("FILE");
+  diff_verb.add_option("B", args->after, "The profile from after")->required()->type_name("FILE");
+  diff_verb.add_flag("--all", args->all, "Also print what has not changed significantly");
+  add_output_options(diff_verb, context);
+  set_examples(diff_verb, {{"what has changed since June?", "gar profile diff june.json today.json"}});
+  on_run(diff_verb, context, [args, &context] { return diff(*args, context); });
+}
+
+}  // namespace gar::cli

@@ -1,0 +1,184 @@
+// gar topo show|check|import|convert: draws, validates, reads and writes networks.
+#include <fmt/format.h>
+
+#include <memory>
+#include <sstream>
+
+#include "apps/gar/cli/network.hpp"
+#include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/json_output.hpp"
+#include "apps/gar/views/topo_show.hpp"
+#include "gar/errors.hpp"
+#include "gar/files.hpp"
+#include "gar/io.hpp"
+
+namespace gar::cli {
+namespace {
+
+struct TopoArgs {
+  std::string topology;
+  std::string flagged_topology;
+  std::string profile;
+  std::string format;
+  std::string output;
+  bool full = false;
+};
+
+constexpr const char* kTopologyHelp = "The network: a file, a built-in name or a generator such as tree:16x24";
+
+// The network stands alone, or behind -t as with the other verbs.
+void add_network(CLI::App& verb, TopoArgs& args) {
+  verb.add_option("T", args.topology, kTopologyHelp)->type_name("");
+  verb.add_option("-t,--topology", args.flagged_topology, "The same as T")->type_name("T");
+  add_profile_option(verb, args.profile);
+}
+
+const std::string& network(const TopoArgs& args) {
+  const bool is_one = args.topology.empty() != args.flagged_topology.empty();
+  if (!is_one && (args.profile.empty() || !args.topology.empty())) {
+    throw UsageError(
+        "one network is needed: a file, a built-in name (ss24 ss32 sym384 sym512 asy384 cdc384) or a generator "
+        "(star:24 tree:16x24 leafspine:4x16x24 fattree:8), or a profile behind -p");
+  }
+  return args.topology.empty() ? args.flagged_topology : args.topology;
+}
+
+Topology load(const TopoArgs& args) { return load_network({network(args), args.profile}).topology; }
+
+int show(const TopoArgs& args, const Context& context) {
+  const Topology topology = load(args);
+  if (context.json) {
+    Json document = json_document("gar.topo/1");
+    add_topology_json(topology, document);
+    print_json(document);
+  } else {
+    print(draw_topology(topology, {use_color(context.color, stdout), args.full}));
+  }
+  return kExitOk;
+}
+
+int check(const TopoArgs& args, const Context& context) {
+  try {
+    const Topology topology = load(args);
+    const std::vector<std::string> remarks = topology_remarks(topology);
+    if (context.json) {
+      Json document = json_document("gar.topo-check/1");
+      document["valid"] = true;
+      add_topology_json(topology, document);
+      document.erase("nodes");
+      document["remarks"] = remarks;
+      print_json(document);
+      return kExitOk;
+    }
+    const bool color = use_color(context.color, stdout);
+    const std::string& source = network(args).empty() ? args.profile : network(args);
+    print(fmt::format("{}: {}: {}\n", source, paint("valid", Paint::kGreen, color), topology_totals(topology)));
+    for (const std::string& remark : remarks)
+      print(fmt::format("{} {}\n", paint("remark:", Paint::kYellow, color), remark));
+    return kExitOk;
+  } catch (const Error& error) {
+    if (!context.json) throw;
+    Json document = json_document("gar.topo-check/1");
+    document["valid"] = false;
+    document["error"] = error.what();
+    print_json(document);
+    return kExitBadInput;
+  }
+}
+
+// Writes to -o, or to standard output. A --json document says what was written where.
+int emit(const Topology& topology, const std::string& format, const TopoArgs& args, const Context& context) {
+  std::ostringstream out;
+  if (format == "dot") {
+    write_topology_dot(topology, out);
+  } else {
+    write_topology(topology, out);
+  }
+  const std::string text = out.str();
+  const bool to_file = !args.output.empty() && args.output != "-";
+  if (to_file) save_file(args.output, [&](std::ostream& file) { file << text; });
+  if (context.json) {
+    Json document = json_document("gar.topo-convert/1");
+    document["name"] = topology.name();
+    document["num_servers"] = topology.num_servers();
+    document["format"] = format;
+    if (to_file) {
+      document["path"] = args.output;
+      document["bytes"] = text.size();
+    } else {
+      document["content"] = text;
+    }
+    print_json(document);
+  } else if (!to_file) {
+    print(text);
+  }
+  return kExitOk;
+}
+
+int convert(const TopoArgs& args, const Context& context) {
+  std::string format = args.format;
+  if (format.empty()) format = args.output.ends_with(".dot") || args.output.ends_with(".gv") ? "dot" : "json";
+  if (format != "json" && format != "dot") {
+    throw UsageError(fmt::format("--format '{}' is unknown; accepted: json dot", format));
+  }
+  return emit(load(args), format, args, context);
+}
+
+int import(const TopoArgs& args, const Context& context) {
+  if (args.topology.empty()) throw UsageError("a file to import is needed");
+  if (!args.format.empty() && args.format != "gar-json") {
+    throw UsageError(
+        fmt::format("--format '{}' cannot be read; accepted: gar-json (our own files, nested or flat)", args.format));
+  }
+  return emit(read_topology_file(args.topology), "json", args, context);
+}
+
+CLI::App& add_verb(CLI::App& topo, const char* name, const char* what, Context& context) {
+  CLI::App& verb = *topo.add_subcommand(name, what);
+  add_output_options(verb, context);
+  return verb;
+}
+
+}  // namespace
+
+void add_topo(CLI::App& program, Context& context) {
+  const auto args = std::make_shared<TopoArgs>();
+  CLI::App& topo = *program.add_subcommand("topo", "Draw, validate and convert a network");
+  topo.require_subcommand(1);
+  set_examples(topo, {{"draw the paper's asymmetric network", "gar topo show asy384"},
+                      {"is this file a valid network?", "gar topo check network.json"},
+                      {"a drawing for Graphviz", "gar topo convert tree:4x8x16 --format dot -o network.dot"}});
+
+  CLI::App& show_verb = add_verb(topo, "show", "Draw the tree, identical siblings once", context);
+  add_network(show_verb, *args);
+  show_verb.add_flag("--full", args->full, "Draw every distinct subtree, however many there are");
+  set_examples(show_verb,
+               {{"16 racks of 24 servers", "gar topo show tree:16x24"}, {"a file", "gar topo show network.json"}});
+  on_run(show_verb, context, [args, &context] { return show(*args, context); });
+
+  CLI::App& check_verb =
+      add_verb(topo, "check", "Validate a network and say what it is; exit 3 when it is not valid", context);
+  add_network(check_verb, *args);
+  set_examples(check_verb, {{"a file", "gar topo check network.json"}});
+  on_run(check_verb, context, [args, &context] { return check(*args, context); });
+
+  CLI::App& import_verb = add_verb(topo, "import", "Read a file in another format and write ours", context);
+  import_verb.add_option("FILE", args->topology, "The file to read")->type_name("");
+  import_verb.add_option("--format", args->format, "Its format: gar-json (default), our own files, nested or flat")
+      ->type_name("FORMAT");
+  import_verb.add_option("-o,--output", args->output, "File to write (default: standard output)")->type_name("F");
+  set_examples(import_verb,
+               {{"a flat list becomes a tree with shared parts", "gar topo import flat.json -o tree.json"}});
+  on_run(import_verb, context, [args, &context] { return import(*args, context); });
+
+  CLI::App& convert_verb = add_verb(topo, "convert", "Write a network as JSON or for Graphviz", context);
+  add_network(convert_verb, *args);
+  convert_verb.add_option("--format", args->format, "json or dot (default: by the name of the output, else json)")
+      ->type_name("FORMAT");
+  convert_verb.add_option("-o,--output", args->output, "File to write (default: standard output)")->type_name("F");
+  set_examples(convert_verb, {{"a built-in network as a file to edit", "gar topo convert sym384 -o network.json"},
+                              {"a drawing", "gar topo convert cdc384 --format dot | dot -Tsvg > cdc384.svg"}});
+  on_run(convert_verb, context, [args, &context] { return convert(*args, context); });
+}
+
+}  // namespace gar::cli

@@ -1,0 +1,122 @@
+// gar verify: proves a plan file, or shows where it fails.
+#include "gar/verify.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "apps/gar/planning.hpp"
+#include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/json_output.hpp"
+#include "gar/errors.hpp"
+
+namespace gar::cli {
+namespace {
+
+const char* collective_name(Collective collective) {
+  switch (collective) {
+    case Collective::kReduceScatter:
+      return "ReduceScatter";
+    case Collective::kAllGather:
+      return "AllGather";
+    case Collective::kAllReduce:
+      break;
+  }
+  return "AllReduce";
+}
+
+// A proof looks at every message; a short plan file can stand for more than any machine can do.
+void check_effort(const Plan& plan) {
+  constexpr double kMaxMessages = 2e9;
+  constexpr double kNotable = 2e7;
+  if (plan.is_explicit() || plan.num_ranks == 1) return;
+  const PlanIndex index(plan);
+  double most = 0;
+  for (const std::int64_t rank : {std::int64_t{0}, plan.num_ranks / 2, plan.num_ranks - 1}) {
+    double messages = 0;
+    for (const Step& step : index.program(rank).steps) messages += static_cast<double>(step.sends.size());
+    most = std::max(most, messages);
+  }
+  if (most * static_cast<double>(plan.num_ranks) > kNotable && isatty(STDERR_FILENO) != 0) {
+    std::fputs(
+        fmt::format("about {:.2g} messages to prove, this takes a while\n", most * static_cast<double>(plan.num_ranks))
+            .c_str(),
+        stderr);
+  }
+  if (most * static_cast<double>(plan.num_ranks) > kMaxMessages) {
+    throw PlanError(fmt::format("about {:.2g} messages are too many to prove one by one; accepted are up to {:.0e}",
+                                most * static_cast<double>(plan.num_ranks), kMaxMessages));
+  }
+}
+
+int verify_file(const std::string& path, const Context& context) {
+  const Plan plan = load_plan(path);
+  try {
+    check_effort(plan);
+  } catch (const PlanError& error) {
+    throw PlanError(path + ": " + error.what());
+  }
+  const VerifyReport report = verify(plan);
+  const double buffer = static_cast<double>(report.buffer_units) / static_cast<double>(plan.num_units);
+  const double volume = static_cast<double>(report.volume_units) / static_cast<double>(plan.num_units);
+  if (context.json) {
+    Json document = json_document("gar.verify/1");
+    document["file"] = path;
+    document["algorithm"] = plan.algorithm;
+    document["num_ranks"] = plan.num_ranks;
+    document["ok"] = report.ok;
+    document["problem"] = report.ok ? Json(nullptr) : Json(report.problem);
+    document["num_steps"] = report.num_steps;
+    document["num_messages"] = report.num_messages;
+    document["volume_vectors"] = volume;
+    document["max_fan_in"] = report.max_fan_in;
+    document["buffer_fraction"] = buffer;
+    document["buffer_rank"] = report.buffer_rank;
+    print_json(document);
+    return report.ok ? kExitOk : kExitCheckFailed;
+  }
+  const bool color = use_color(context.color, stdout);
+  print(fmt::format("{}: {} ({}) on {} rank{}, {} steps, {} messages\n", path, plan.algorithm,
+                    collective_name(plan.collective), plan.num_ranks, plan.num_ranks == 1 ? "" : "s", report.num_steps,
+                    report.num_messages));
+  if (!report.ok) {
+    print(fmt::format("{}  {}\n", paint("WRONG", Paint::kRed, color), report.problem));
+    return kExitCheckFailed;
+  }
+  const std::string proved = paint("proved", Paint::kGreen, color);
+  const char* result = plan.collective == Collective::kAllReduce
+                           ? "every rank ends with every contribution to every element exactly once"
+                       : plan.collective == Collective::kReduceScatter
+                           ? "every rank ends with every contribution to its own block exactly once"
+                           : "every rank ends with every rank's block";
+  print(fmt::format("{}  {}\n", proved, result));
+  print(fmt::format("{}  every message has its partner in the same step, so the plan cannot deadlock\n", proved));
+  std::string bytes;
+  if (plan.count > 0) {
+    bytes = fmt::format(", {} elements", std::llround(buffer * static_cast<double>(plan.count)));
+  }
+  print(fmt::format("buffer  {:.4g} of the vector beside it at most (rank {}){}; largest reduction has {} operands\n",
+                    buffer, report.buffer_rank, bytes, report.max_fan_in));
+  print(fmt::format("volume  {:.6g} vectors in all, {:.6g} per rank\n", volume,
+                    volume / static_cast<double>(plan.num_ranks)));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& program, Context& context) {
+  CLI::App& verb = *program.add_subcommand("verify", "Prove that a plan is correct, or show where it is not");
+  auto path = std::make_shared<std::string>();
+  verb.add_option("plan", *path, "A plan file, as written by gar plan; - for standard input")
+      ->required()
+      ->type_name("plan.json");
+  add_output_options(verb, context);
+  set_examples(verb,
+               {{"make a plan and prove it", "gar plan -t ss24 --count 1e8 -o plan.json && gar verify plan.json"}});
+  on_run(verb, context, [path, &context] { return verify_file(*path, context); });
+}
+
+}  // namespace gar::cli

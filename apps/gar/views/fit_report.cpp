@@ -1,0 +1,348 @@
+// What `gar fit` prints.
+#include "apps/gar/views/fit_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "apps/gar/cli/output.hpp"
+#include "gar/fit_design.hpp"
+#include "gar/io.hpp"
+
+namespace gar::cli {
+namespace {
+
+std::string number(double value) { return fmt::format("{:.3g}", value); }
+
+std::string interval(const Estimate& e) {
+  if (!e.is_identified) return "not identified";
+  return std::isfinite(e.high) ? fmt::format("{} to {}", number(e.low), number(e.high))
+                               : fmt::format("{} or more", number(e.low));
+}
+
+/// A parameter of seconds per float, as the bandwidth that people know.
+std::string bandwidth_words(double seconds_per_float) {
+  return seconds_per_float > 0 ? format_bytes(4 / seconds_per_float) + "/s" : "";
+}
+
+void add_parameter(Table& table, const std::string& name, const Estimate& e, const char* unit,
+                   const std::string& words) {
+  table.add_row({name, {number(e.value), e.is_identified ? Paint::kPlain : Paint::kDim}, interval(e), unit, words});
+}
+
+std::string level_words(const FitReport& report, std::size_t level) {
+  return report.profile.levels.size() == 1 ? "" : fmt::format(" of {}", report.profile.levels[level].name);
+}
+
+std::string parameter_table(const FitReport& report, bool color) {
+  const Profile& p = report.profile;
+  Table table({{"parameter", false}, {"value", true}, {"95% interval", false}, {"unit", false}, {"", false}});
+  for (std::size_t i = 0; i < p.levels.size(); ++i) {
+    const LevelProfile& level = p.levels[i];
+    const std::string of = level_words(report, i);
+    add_parameter(table, "alpha" + of, level.alpha, "s", format_seconds(level.alpha.value, 3));
+    add_parameter(table, "beta" + of, level.beta, "s/float", bandwidth_words(level.beta.value));
+    add_parameter(table, "epsilon" + of, level.epsilon, "s/float", "");
+    add_parameter(table, "w_t" + of, level.incast_threshold, "senders", "");
+    if (level.max_senders > 0) {
+      add_parameter(table, "epsilon" + of + ", free", level.free_epsilon, "s/float", "");
+      add_parameter(table, "w_t" + of + ", free", level.free_incast_threshold, "senders", "");
+    }
+  }
+  add_parameter(table, "gamma", p.gamma, "s/float", "");
+  add_parameter(table, "delta", p.delta, "s/float", "");
+  add_parameter(table, "2 beta + gamma", p.two_beta_plus_gamma, "s/float", "");
+  std::string out = table.to_string(color);
+  if (p.cores > 0) out += fmt::format("ranks below a lowest switch share {:.3g} cores\n", p.cores);
+  return out;
+}
+
+std::string incast_words(Incast incast, std::int64_t most_senders) {
+  switch (incast) {
+    case Incast::kNone:
+      return fmt::format("none: up to {} senders cost no more than one", most_senders);
+    case Incast::kDrift:
+      return "a drift: a straight rise with the senders, such as networks without loss show, too";
+    case Incast::kPresent:
+      return "present: more senders than the threshold cost more";
+    case Incast::kUnknown:
+      break;
+  }
+  return fmt::format("not known: at most {} senders met", most_senders);
+}
+
+std::string incast_verdict(const FitReport& report) {
+  std::string out;
+  for (std::size_t i = 0; i < report.profile.levels.size(); ++i) {
+    const LevelProfile& level = report.profile.levels[i];
+    out += fmt::format("incast{}: {}\n", level_words(report, i), incast_words(level.free_incast, level.most_senders));
+    if (level.max_senders > 0) {
+      out += fmt::format("  with {} senders at once: {}\n", level.max_senders,
+                         incast_words(level.incast, level.most_senders));
+    }
+  }
+  return out;
+}
+
+std::string set_words(const IncastPoint& point) {
+  if (point.level == 0) return std::to_string(point.num_ranks);
+  return fmt::format("{} ({} of each of {})", point.num_ranks, point.per_child, point.num_children);
+}
+
+std::string milliseconds(double seconds) { return seconds < 0 ? "" : fmt::format("{:.4g}", 1e3 * seconds); }
+std::string count_or_nothing(double count) { return count < 0 ? "" : fmt::format("{:.3g}", count); }
+
+std::string curve_table(const FitReport& report, bool color) {
+  const std::vector<IncastPoint> curve = incast_curve(report.measurements);
+  if (curve.empty()) return "";
+  const auto any = [&](auto member) {
+    return std::any_of(curve.begin(), curve.end(), [&](const IncastPoint& p) { return p.*member >= 0; });
+  };
+  const bool has_admitted = any(&IncastPoint::admitted_s);
+  const bool has_retransmits = any(&IncastPoint::mesh_retransmits);
+  const bool has_pauses = any(&IncastPoint::mesh_pauses);
+  std::vector<Column> columns{
+      {"ranks", false}, {"floats", true}, {"mesh ms", true}, {"shift ms", true}, {"ratio", true}};
+  if (has_admitted) columns.push_back({"admitted ms", true});
+  if (has_retransmits) columns.insert(columns.end(), {{"sent again, mesh", true}, {"shift", true}});
+  if (has_pauses) columns.insert(columns.end(), {{"pauses, mesh", true}, {"shift", true}});
+  Table table(columns);
+  for (const IncastPoint& p : curve) {
+    std::vector<Cell> row{set_words(p), format_count(static_cast<std::int64_t>(p.size_floats)), milliseconds(p.mesh_s),
+                          milliseconds(p.shift_s), p.shift_s > 0 ? fmt::format("{:.2f}", p.mesh_s / p.shift_s) : ""};
+    if (has_admitted) row.emplace_back(milliseconds(p.admitted_s));
+    if (has_retransmits) {
+      row.emplace_back(count_or_nothing(p.mesh_retransmits));
+      row.emplace_back(count_or_nothing(p.shift_retransmits));
+    }
+    if (has_pauses) {
+      row.emplace_back(count_or_nothing(p.mesh_pauses));
+      row.emplace_back(count_or_nothing(p.shift_pauses));
+    }
+    table.add_row(std::move(row));
+  }
+  const bool has_several =
+      std::any_of(curve.begin(), curve.end(), [](const IncastPoint& p) { return p.per_child > 1; });
+  return fmt::format("all ranks send to all others (mesh) or each to one (shift){}:\n",
+                     has_several ? "; with several ranks of each, meshes also send more over the links above" : "") +
+         table.to_string(color);
+}
+
+std::string residual_words(const FitReport& report) {
+  std::vector<double> errors;
+  const Residual* worst = nullptr;
+  double most = -1;
+  for (const Residual& r : report.profile.residuals) {
+    if (r.fitted_s <= 0) continue;
+    const double error = std::abs(r.fitted_s / r.measured_s - 1);
+    errors.push_back(error);
+    if (error > most) {
+      most = error;
+      worst = &r;
+    }
+  }
+  if (worst == nullptr) return "";
+  std::sort(errors.begin(), errors.end());
+  const auto at = [&](double share) {
+    return errors[static_cast<std::size_t>(share * static_cast<double>(errors.size() - 1))];
+  };
+  return fmt::format("residuals of {} fitted medians: median {}, p95 {}, largest {} ({}: {} measured, {} fitted)\n",
+                     errors.size(), format_percent(at(0.5)), format_percent(at(0.95)), format_percent(most),
+                     worst->what, format_seconds(worst->measured_s, 3), format_seconds(worst->fitted_s, 3));
+}
+
+std::string correction_words(const FitReport& report) {
+  std::string out;
+  for (const SizeCorrection& c : report.profile.corrections) {
+    out += fmt::format("correction from {} to {}: times {:.3g} ({})\n", format_bytes(c.from_bytes),
+                       std::isfinite(c.to_bytes) ? format_bytes(c.to_bytes) : "any size", c.factor.value,
+                       interval(c.factor));
+  }
+  return out;
+}
+
+/// Is a link clearly faster or slower than its level?
+bool differs(const LinkProfile& link, const Profile& profile) {
+  constexpr double kClearly = 1.1;
+  const auto level = static_cast<std::size_t>(link.level);
+  if (level >= profile.levels.size() || !link.beta.is_identified) return false;
+  const Estimate& usual = profile.levels[level].beta;
+  return link.beta.low > kClearly * usual.high || kClearly * link.beta.high < usual.low;
+}
+
+std::string link_table(const FitReport& report, bool color) {
+  const std::vector<LinkProfile>& links = report.profile.links;
+  if (links.empty()) return "";
+  Table table({{"link of", false}, {"beta", true}, {"95% interval", false}, {"", false}});
+  std::size_t num_different = 0;
+  for (const LinkProfile& link : links) {
+    if (!differs(link, report.profile)) continue;
+    ++num_different;
+    table.add_row({link.name, number(link.beta.value), interval(link.beta), bandwidth_words(link.beta.value)});
+  }
+  if (num_different == 0) return fmt::format("single links: none of {} differs clearly from its level\n", links.size());
+  return fmt::format("{} of {} single links differ from their level:\n", num_different, links.size()) +
+         table.to_string(color);
+}
+
+std::string percent_or_nothing(double fraction) { return fraction < 0 ? "" : format_percent(fraction); }
+
+std::string score_table(const FitReport& report, bool color) {
+  if (report.profile.validation.empty()) return "nothing was held out, so nothing is validated\n";
+  Table table({{"on what was not fitted", false},
+               {"cells", true},
+               {"error: median", true},
+               {"p95", true},
+               {"max", true},
+               {"regret: median", true},
+               {"p95", true},
+               {"max", true}});
+  for (const ValidationScore& s : report.profile.validation) {
+    table.add_row({s.name, std::to_string(s.num_cells), percent_or_nothing(s.median_error),
+                   percent_or_nothing(s.p95_error), percent_or_nothing(s.max_error),
+                   percent_or_nothing(s.median_regret), percent_or_nothing(s.p95_regret),
+                   percent_or_nothing(s.max_regret)});
+  }
+  return table.to_string(color);
+}
+
+std::string cell_algorithm(const Observation& o) { return o.is_native ? "native" : to_string(o.algorithm); }
+
+/// By number of ranks and length.
+std::vector<ValidationCell> sorted_cells(const FitReport& report) {
+  if (!report.is_validated) return {};
+  std::vector<ValidationCell> out = validation_cells(report.profile, report.measurements.observations);
+  std::stable_sort(out.begin(), out.end(), [](const ValidationCell& a, const ValidationCell& b) {
+    return std::pair(a.observation->servers.size(), a.observation->size_floats) <
+           std::pair(b.observation->servers.size(), b.observation->size_floats);
+  });
+  return out;
+}
+
+std::string cell_table(const FitReport& report, bool color) {
+  const std::vector<ValidationCell> cells = sorted_cells(report);
+  if (cells.empty()) return "";
+  Table table({{"ranks", true},
+               {"floats", true},
+               {"algorithm", false},
+               {"measured", true},
+               {"GenModel", true},
+               {"error", true},
+               {"(a,b,g)", true},
+               {"error", true}});
+  const auto error = [](double predicted, double measured) {
+    return predicted < 0 ? "" : fmt::format("{:+.1f}%", 100 * (predicted / measured - 1));
+  };
+  const auto seconds = [](double s) { return s < 0 ? "" : format_seconds(s, 3); };
+  for (const ValidationCell& c : cells) {
+    const Observation& o = *c.observation;
+    table.add_row({std::to_string(o.servers.size()), format_count(static_cast<std::int64_t>(o.size_floats)),
+                   cell_algorithm(o), seconds(c.measured_s), seconds(c.genmodel_s), error(c.genmodel_s, c.measured_s),
+                   seconds(c.abc_s), error(c.abc_s, c.measured_s)});
+  }
+  return table.to_string(color);
+}
+
+std::string head_words(const FitReport& report) {
+  const Provenance& p = report.profile.provenance;
+  const std::string mpi = p.mpi.empty() ? "" : fmt::format(" under {}", p.mpi);
+  if (!p.device.empty()) {
+    const std::string how = p.transport.empty() ? "alone" : fmt::format("over {}", p.transport);
+    return fmt::format("{} rank{} on {}, {}: {} measurements in {}\n", p.num_ranks, p.num_ranks == 1 ? "" : "s",
+                       p.device, how, format_grouped(p.num_measurements), format_seconds(p.seconds, 3));
+  }
+  return fmt::format("{} ranks on '{}' over {}{}: {} measurements in {}\n", p.num_ranks,
+                     report.measurements.topology.name(), p.transport.empty() ? "?" : p.transport, mpi,
+                     format_grouped(p.num_measurements), format_seconds(p.seconds, 3));
+}
+
+/// Blocks that are not empty, with a line between.
+std::string blocks(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!part.empty()) out += (out.empty() ? "" : "\n") + part;
+  }
+  return out;
+}
+
+Json or_null(double value) { return value < 0 ? Json(nullptr) : Json(value); }
+
+}  // namespace
+
+std::vector<IncastPoint> incast_curve(const Measurements& measurements) {
+  std::vector<IncastPoint> out;
+  for (const ServerSet& set : server_sets(measurements.topology)) {
+    IncastPoint point{set.level, static_cast<std::int64_t>(set.servers.size()), set.num_children, set.per_child};
+    for (const Observation& o : measurements.observations) {
+      const bool is_candidate = o.kind == ObservationKind::kCollective && o.collective == Collective::kAllGather &&
+                                o.is_fitted && o.servers == set.servers && o.algorithm.name == "cps" &&
+                                o.max_senders == 0;
+      if (!is_candidate || o.size_floats <= point.size_floats) continue;
+      point.size_floats = o.size_floats;
+      point.mesh_s = median_seconds(o);
+      point.mesh_retransmits = o.retransmits;
+      point.mesh_pauses = o.pause_frames;
+    }
+    for (const Observation& o : measurements.observations) {
+      if (o.collective != Collective::kAllGather || o.servers != set.servers || o.size_floats != point.size_floats)
+        continue;
+      if (o.algorithm.name == "ring") {
+        point.shift_s = median_seconds(o);
+        point.shift_retransmits = o.retransmits;
+        point.shift_pauses = o.pause_frames;
+      } else if (o.max_senders > 0) {
+        point.admitted_s = median_seconds(o);
+      }
+    }
+    if (point.size_floats > 0) out.push_back(point);
+  }
+  return out;
+}
+
+std::string fit_text(const FitReport& report, bool color) {
+  std::string notes;
+  for (const std::string& text : report.profile.notes) notes += fmt::format("- {}\n", text);
+  if (!notes.empty()) notes = "what these measurements do not tell, and what to know:\n" + notes;
+  const bool v = report.is_validated;
+  return blocks({head_words(report), parameter_table(report, color), link_table(report, color), incast_verdict(report),
+                 curve_table(report, color), residual_words(report) + correction_words(report), notes,
+                 v ? score_table(report, color) : "", v ? cell_table(report, color) : ""});
+}
+
+Json fit_document(const FitReport& report) {
+  Json out = json_document("gar.fit/1");
+  std::ostringstream text;
+  write_profile(report.profile, text);
+  out["profile"] = Json::parse(text.str());
+  Json curve = Json::array();
+  for (const IncastPoint& p : incast_curve(report.measurements)) {
+    curve.push_back({{"level", p.level},
+                     {"ranks", p.num_ranks},
+                     {"children", p.num_children},
+                     {"ranks_per_child", p.per_child},
+                     {"size_floats", p.size_floats},
+                     {"mesh_seconds", p.mesh_s},
+                     {"shift_seconds", or_null(p.shift_s)},
+                     {"admitted_seconds", or_null(p.admitted_s)},
+                     {"mesh_retransmits", or_null(p.mesh_retransmits)},
+                     {"shift_retransmits", or_null(p.shift_retransmits)},
+                     {"mesh_pause_frames", or_null(p.mesh_pauses)},
+                     {"shift_pause_frames", or_null(p.shift_pauses)}});
+  }
+  out["incast_curve"] = std::move(curve);
+  Json cells = Json::array();
+  for (const ValidationCell& c : sorted_cells(report)) {
+    cells.push_back({{"ranks", c.observation->servers.size()},
+                     {"size_floats", c.observation->size_floats},
+                     {"algorithm", cell_algorithm(*c.observation)},
+                     {"seconds", c.measured_s},
+                     {"predicted_seconds", or_null(c.genmodel_s)},
+                     {"abc_seconds", or_null(c.abc_s)}});
+  }
+  out["validation_cells"] = std::move(cells);
+  return out;
+}
+
+}  // namespace gar::cli

@@ -1,0 +1,255 @@
+// What `gar profile show` says about a profile.
+#include "apps/gar/views/profile_show.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "apps/gar/cli/common.hpp"
+#include "apps/gar/views/topo_show.hpp"
+#include "gar/io.hpp"
+
+namespace gar::cli {
+namespace {
+
+constexpr std::size_t kMaxWorst = 5;
+
+double relative_error(const Residual& residual) { return std::abs(residual.fitted_s / residual.measured_s - 1); }
+
+/// Seconds per float with three digits.
+std::string per_float(double seconds) { return fmt::format("{:.3g}", seconds); }
+
+template <class Format>
+std::string interval(const Estimate& estimate, const Format& format) {
+  if (!estimate.is_identified) return "not identified";
+  return fmt::format("{} to {}", format(estimate.low), std::isinf(estimate.high) ? "?" : format(estimate.high));
+}
+
+struct Quantity {
+  const char* name;
+  const char* unit;
+};
+constexpr const char* kPerFloat = "s/float";
+
+/// A row of the table of parameters. `words` say the same in other words.
+template <class Format>
+void add_parameter(Table& table, std::string where, Quantity quantity, const Estimate& estimate, const Format& format,
+                   std::string words = "") {
+  const Paint paint = estimate.is_identified ? Paint::kPlain : Paint::kYellow;
+  table.add_row({std::move(where), quantity.name, Cell(format(estimate.value), Paint::kBold), quantity.unit,
+                 Cell(interval(estimate, format), paint), std::move(words)});
+}
+
+std::string rate_words(const Estimate& beta) {
+  if (beta.value <= 0) return "";
+  if (!beta.is_identified || beta.low <= 0 || std::isinf(beta.high)) return format_link_speed(beta.value);
+  return fmt::format("{} ({} to {})", format_link_speed(beta.value), format_link_speed(beta.high),
+                     format_link_speed(beta.low));
+}
+
+std::string parameter_table(const Profile& profile, bool color) {
+  Table table({{"where"}, {"parameter"}, {"value", true}, {"unit"}, {"95% interval"}, {""}});
+  const auto seconds = [](double value) { return format_seconds(value, 3); };
+  const auto senders = [](double value) { return fmt::format("{:g}", value); };
+  for (std::size_t h = 0; h < profile.levels.size(); ++h) {
+    const LevelProfile& level = profile.levels[h];
+    add_parameter(table, fmt::format("level {} ({})", h, level.name), {"alpha", ""}, level.alpha, seconds);
+    add_parameter(table, "", {"beta", kPerFloat}, level.beta, per_float, rate_words(level.beta));
+    add_parameter(table, "", {"epsilon", kPerFloat}, level.epsilon, per_float);
+    add_parameter(table, "", {"w_t", "senders"}, level.incast_threshold, senders, "incast " + incast_words(level));
+    if (level.max_senders == 0) continue;
+    add_parameter(table, fmt::format("  {} admitted,", level.max_senders), {"epsilon", kPerFloat}, level.free_epsilon,
+                  per_float);
+    add_parameter(table, "  if all send", {"w_t", "senders"}, level.free_incast_threshold, senders,
+                  fmt::format("incast {}", to_string(level.free_incast)));
+  }
+  add_parameter(table, "server", {"gamma", kPerFloat}, profile.gamma, per_float);
+  add_parameter(table, "", {"delta", kPerFloat}, profile.delta, per_float,
+                profile.delta.value > 0 ? fmt::format("{}/s of memory", format_bytes(4 / profile.delta.value)) : "");
+  add_parameter(table, "", {"2 beta + gamma", kPerFloat}, profile.two_beta_plus_gamma, per_float);
+  for (const LinkProfile& link : profile.links)
+    add_parameter(table, "link of " + link.name, {"beta", kPerFloat}, link.beta, per_float, rate_words(link.beta));
+  return table.to_string(color);
+}
+
+std::string correction_table(const std::vector<SizeCorrection>& corrections, bool color) {
+  if (corrections.empty()) return "";
+  Table table({{"from", true}, {"to", true}, {"correction", true}, {"95% interval"}});
+  for (const SizeCorrection& c : corrections) {
+    table.add_row({format_bytes(c.from_bytes), format_bytes(c.to_bytes), fmt::format("{:.3f}", c.factor.value),
+                   interval(c.factor, [](double value) { return fmt::format("{:.3f}", value); })});
+  }
+  return "\nmeasured AllReduces relative to the model, by size\n" + table.to_string(color);
+}
+
+std::string residual_table(const std::vector<Residual>& residuals, bool color) {
+  if (residuals.empty()) return "";
+  const ResidualSummary summary = summarise(residuals);
+  std::string out =
+      fmt::format("\n{} measurements: the model is off by {} at the median, {} at the 95th percentile\n",
+                  residuals.size(), format_percent(summary.median_error), format_percent(summary.p95_error));
+  Table table({{"furthest off"}, {"measured", true}, {"model", true}, {"error", true}, {"weight", true}});
+  for (const Residual& r : summary.worst) {
+    table.add_row({r.what, format_seconds(r.measured_s), format_seconds(r.fitted_s),
+                   fmt::format("{:+.1f}%", 100 * (r.fitted_s / r.measured_s - 1)), fmt::format("{:.2g}", r.weight)});
+  }
+  return out + table.to_string(color);
+}
+
+std::string validation_table(const std::vector<ValidationScore>& scores, bool color) {
+  if (scores.empty()) return "";
+  const auto share = [](double value) { return value < 0 ? std::string("-") : format_percent(value); };
+  Table table({{"on what was not fitted"},
+               {"cells", true},
+               {"error: median", true},
+               {"p95", true},
+               {"max", true},
+               {"cases", true},
+               {"regret: median", true},
+               {"p95", true},
+               {"max", true}});
+  for (const ValidationScore& s : scores) {
+    table.add_row({s.name, fmt::to_string(s.num_cells), share(s.median_error), share(s.p95_error), share(s.max_error),
+                   fmt::to_string(s.num_cases), share(s.median_regret), share(s.p95_regret), share(s.max_regret)});
+  }
+  return "\n" + table.to_string(color);
+}
+
+std::string provenance_lines(const Provenance& p) {
+  std::string out;
+  const auto line = [&](const char* name, const std::string& text) {
+    if (!text.empty()) out += fmt::format("{:<12}{}\n", name, text);
+  };
+  line("measured", p.date);
+  line("command", p.command);
+  constexpr std::size_t kMaxHosts = 8;
+  const std::vector<std::string> hosts(
+      p.hosts.begin(), p.hosts.begin() + static_cast<std::ptrdiff_t>(std::min(p.hosts.size(), kMaxHosts)));
+  line("hosts", fmt::format("{}{}", fmt::join(hosts, " "),
+                            p.hosts.size() > kMaxHosts ? fmt::format(" and {} more", p.hosts.size() - kMaxHosts) : ""));
+  line("kernel", p.kernel);
+  line("cpu", p.cpu);
+  line("mpi", p.mpi);
+  line("device", p.device);
+  line("transport", p.transport);
+  if (p.num_measurements > 0)
+    line("work", fmt::format("{} measurements of {} ranks in {}", format_grouped(p.num_measurements), p.num_ranks,
+                             format_seconds(p.seconds, 3)));
+  line("gar", p.gar_version);
+  return out.empty() ? "" : "\n" + out;
+}
+
+/// Says "identified" of every estimate, which a file says only where it is not so.
+void complete_estimates(Json& value) {
+  if (value.is_object() && value.contains("value") && value.contains("low") && !value.contains("identified"))
+    value["identified"] = true;
+  if (!value.is_structured()) return;
+  for (Json& item : value) complete_estimates(item);
+}
+
+}  // namespace
+
+std::string incast_words(const LevelProfile& level) {
+  const double share = level.beta.value > 0 ? level.epsilon.value / level.beta.value : 0;
+  const std::string each = share > 0 ? fmt::format(" {:.2g}% of beta", 100 * share) : std::string(" time");
+  switch (level.incast) {
+    case Incast::kNone:
+      return fmt::format("none up to {} senders", level.most_senders);
+    case Incast::kDrift:
+      return fmt::format("drift: each sender more costs{}, without a threshold, up to {} senders", each,
+                         level.most_senders);
+    case Incast::kPresent:
+      return fmt::format("present: above {:g} senders each one more costs{} (up to {} measured)",
+                         level.incast_threshold.value, each, level.most_senders);
+    default:
+      return level.most_senders > 0 ? fmt::format("unknown: only up to {} senders were measured", level.most_senders)
+                                    : std::string("unknown: not measured");
+  }
+}
+
+ResidualSummary summarise(const std::vector<Residual>& residuals) {
+  ResidualSummary out;
+  if (residuals.empty()) return out;
+  std::vector<Residual> sorted = residuals;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Residual& a, const Residual& b) { return relative_error(a) < relative_error(b); });
+  const auto at = [&](double share) {
+    const auto index = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+    return relative_error(sorted[std::max<std::size_t>(index, 1) - 1]);
+  };
+  out.median_error = at(0.5);
+  out.p95_error = at(0.95);
+  std::reverse(sorted.begin(), sorted.end());
+  sorted.resize(std::min(sorted.size(), kMaxWorst));
+  out.worst = std::move(sorted);
+  return out;
+}
+
+std::string profile_report(const Profile& profile, const std::string& source, bool color) {
+  const Topology& t = profile.topology;
+  const std::size_t levels = profile.levels.size();
+  std::string out = fmt::format("{}: profile of {}, {} server{}, {} level{} of links\n\n", source, t.name(),
+                                t.num_servers(), t.num_servers() == 1 ? "" : "s", levels, levels == 1 ? "" : "s");
+  out += parameter_table(profile, color);
+  if (profile.cores > 0)
+    out += fmt::format(
+        "\nthe ranks below a lowest switch share {:g} core{}; gamma{} are of a rank with "
+        "one of its own\n",
+        profile.cores, profile.cores == 1 ? "" : "s", profile.is_memory ? ", delta and level 0" : " and delta");
+  out += correction_table(profile.corrections, color);
+  out += residual_table(profile.residuals, color);
+  out += validation_table(profile.validation, color);
+  if (!profile.notes.empty()) out += "\n";
+  for (const std::string& note : profile.notes)
+    out += fmt::format("{} {}\n", paint("note:", Paint::kYellow, color), note);
+  return out + provenance_lines(profile.provenance);
+}
+
+Json estimate_document(const Estimate& estimate) {
+  Json out;
+  out["value"] = estimate.value;
+  out["low"] = estimate.low;
+  out["high"] = std::isinf(estimate.high) ? Json(nullptr) : Json(estimate.high);
+  out["identified"] = estimate.is_identified;
+  return out;
+}
+
+Json profile_document(const Profile& profile, const std::string& source) {
+  Json out = json_document("gar.profile-show/1");
+  out["file"] = source;
+  out["topology"] = profile.topology.name();
+  out["num_servers"] = profile.topology.num_servers();
+  // The file itself, but for what is long.
+  std::stringstream text;
+  write_profile(profile, text);
+  Json file = Json::parse(text);
+  for (const char* field : {"schema", "gar_version", "topology", "residuals"}) file.erase(field);
+  complete_estimates(file);
+  out.update(file);
+  for (std::size_t h = 0; h < profile.levels.size(); ++h) {
+    const LevelProfile& level = profile.levels[h];
+    out["levels"][h]["bits_per_second"] = level.beta.value > 0 ? Json(32 / level.beta.value) : Json(nullptr);
+    out["levels"][h]["incast_words"] = incast_words(level);
+  }
+  const ResidualSummary summary = summarise(profile.residuals);
+  Json residuals;
+  residuals["count"] = profile.residuals.size();
+  residuals["median_error"] = profile.residuals.empty() ? Json(nullptr) : Json(summary.median_error);
+  residuals["p95_error"] = profile.residuals.empty() ? Json(nullptr) : Json(summary.p95_error);
+  residuals["worst"] = Json::array();
+  for (const Residual& r : summary.worst) {
+    Json row;
+    row["what"] = r.what;
+    row["measured_s"] = r.measured_s;
+    row["fitted_s"] = r.fitted_s;
+    row["weight"] = r.weight;
+    residuals["worst"].push_back(std::move(row));
+  }
+  out["residuals"] = std::move(residuals);
+  return out;
+}
+
+}  // namespace gar::cli

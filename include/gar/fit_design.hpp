@@ -1,0 +1,101 @@
+// What `gar fit` measures, in the order of importance: a budget that ends early has paid for what matters most.
+//
+// Everything comes in groups that are measured in turns, so that what disturbs the machine meets all of a group alike:
+// a mesh and its control, the fan-ins of a reduction, the algorithms of a held-out case.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gar/fit.hpp"
+#include "gar/topology.hpp"
+
+namespace gar {
+
+/// Lengths in floats, ascending.
+struct FitSizes {
+  std::vector<double> collective;  ///< of CPS; meshes take the two largest
+  std::vector<double> reduction;   ///< of one operand
+};
+
+struct FitScope {
+  bool has_messages = false;  ///< ranks send messages through MPI, so that x-to-1 can be measured
+  bool has_native = false;    ///< the MPI library's own AllReduce can be held against ours
+  bool is_validated = false;  ///< measure held-out cases, too
+  /// Incast is there: receivers that admit so many senders at once are measured, too, and it is these that held-out
+  /// cases are about; 0: everybody always sends.
+  std::int64_t max_senders = 0;
+  /// Ranks share a GPU: one of them reduces alone, since the others would only take turns with it.
+  bool has_lone_reductions = false;
+};
+
+/// Observations that are measured in turns. `seconds` are empty in a plan, and fill up as they are measured.
+struct FitGroup {
+  std::vector<Observation> cells;
+  bool is_essential = false;          ///< without it there is nothing to fit
+  std::vector<std::int64_t> batches;  ///< of every cell: operations in one repetition; found out in the first visit
+};
+[[nodiscard]] bool is_held_out(const FitGroup& group);
+
+/// Some servers whose exchange loads the links of a level.
+struct ServerSet {
+  std::vector<std::int64_t> servers;  ///< ascending
+  int level = 0;                      ///< of the links that the set is about: 0 those of the servers
+  std::int64_t num_children = 0;      ///< of the switch above, that take part
+  std::int64_t per_child = 1;         ///< servers of each of them
+  bool operator==(const ServerSet&) const = default;
+};
+/// For every level, the switch with the most children: 1, 2 and all servers of 2 and more of its children. Sets of one
+/// kind (level and servers per child) follow each other, smallest first; equal sets come once.
+std::vector<ServerSet> server_sets(const Topology& topology);
+
+/// 2, 3, ..., 16, and from there on in steps of a fifth; `most` is the last one.
+std::vector<std::int64_t> participant_counts(std::int64_t most);
+/// How early each of `count` points in a row is needed when a few must do: 0 for both ends, 1 for the middle, 2 for the
+/// quarters, ...
+std::vector<int> refinement_levels(std::size_t count);
+
+/// Lengths for validation: between the fitted ones, and beyond the largest.
+std::vector<double> held_out_sizes(const std::vector<double>& fitted);
+/// Numbers of ranks for validation.
+std::vector<std::int64_t> held_out_counts(std::int64_t num_ranks);
+/// Algorithms for validation on n ranks: Ring, RHD, CPS, HCPS of two factors, and one of three.
+std::vector<AlgorithmSpec> held_out_algorithms(std::int64_t num_ranks);
+
+/// Essential groups first. The topology has one server per rank, at least two.
+std::vector<FitGroup> plan_fit(const Topology& topology, const FitSizes& sizes, const FitScope& scope);
+
+/// Does the mesh of some set of servers take clearly longer than its shift, or lose many more packets? Time counts only
+/// where both send as much over every link: not with several servers of each child, whose mesh sends more to the other
+/// children.
+bool has_incast(const Topology& topology, const std::vector<FitGroup>& groups);
+/// Gives a plan what has been measured of another one.
+void take_over(std::vector<FitGroup>& plan, const std::vector<FitGroup>& measured);
+
+/// What a probe says about time over length.
+struct Probe {
+  double latency_s = 0;
+  double seconds_per_float = 0;
+};
+/// The largest takes about 1/100 of the budget, the smallest is one in which latency still matters; two digits.
+/// `most_floats`: memory for no more.
+std::vector<double> choose_sizes(const Probe& probe, double budget_s, double most_floats);
+/// Two significant digits, at least 1.
+double two_digits(double value);
+
+struct FitVisit {
+  std::size_t group = 0;
+  int repetitions = 2;
+};
+/// What to measure next, `elapsed_s` after the beginning: every group once, in order (held-out ones when half of the
+/// budget are spent at the latest), then those whose medians are the least certain. Nothing: everything is certain
+/// enough, or the time is over.
+std::optional<FitVisit> next_visit(const std::vector<FitGroup>& groups, double budget_s, double elapsed_s);
+/// Relative uncertainty of the median of an observation's repetitions; large below three.
+double uncertainty(const Observation& observation);
+/// Are all essential groups measured?
+bool has_essentials(const std::vector<FitGroup>& groups);
+
+}  // namespace gar

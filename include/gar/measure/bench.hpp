@@ -1,0 +1,61 @@
+// The measurement, on one rank.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gar/measure/bench_config.hpp"
+#include "gar/measure/world.hpp"
+#include "gar/stats.hpp"
+
+namespace gar::measure {
+
+/// One line of the table.
+struct BenchResult {
+  BenchEntry entry;
+  Collective collective = Collective::kAllReduce;
+  BenchCase kind;
+  BenchSize size;
+  std::string plan;       ///< what ran: "cps", "latency"; native: the library
+  std::string transport;  ///< "shm"; native: "mpi"
+  std::string reason;     ///< why that
+  std::int64_t num_chunks = 1;
+  std::int64_t batch = 1;
+  std::int64_t iterations = 0;
+  Spread seconds;  ///< of one operation on the slowest rank
+  double algbw = 0;
+  double busbw = 0;
+  std::optional<std::int64_t> wrong;  ///< elements, over all ranks and both checks
+  double predicted_seconds = -1;      ///< with the correction
+  double correction = 1;              ///< a profile's factor for this size
+  bool is_on_gpu = false;
+  double bound_seconds = -1;  ///< of what must pass through the GPUs' memory; -1: not known
+};
+
+/// Bytes per second: algbw is the vector over the time; busbw what the busiest link of a bandwidth-optimal algorithm
+/// carries, 2 (n-1)/n of that for AllReduce and (n-1)/n for ReduceScatter and AllGather.
+double algorithm_bandwidth(double bytes, double seconds);
+double bus_bandwidth(Collective collective, int num_ranks, double algbw);
+
+/// measured / predicted - 1.
+double prediction_error(double measured_s, double predicted_s);
+/// What the rank that prints wants to know as it happens. Functions may be empty.
+struct BenchWatch {
+  std::function<void(const BenchResult&)> on_result;
+  std::function<void(const std::string&)> on_note;      ///< something is left out, and why
+  std::function<void(const std::string&)> on_progress;  ///< "16 MiB, iteration 3 of 20"
+};
+
+struct BenchOutcome {
+  std::int64_t num_wrong = 0;
+  double copy_bytes_per_s = 0;  ///< reads plus writes of a copy in GPU memory, in the same run; 0: no GPU
+  bool is_complete = true;      ///< false: stopped before the end
+};
+
+/// The same on all ranks, and agreed on by all.
+BenchOutcome run_bench(BenchWorld& world, const BenchConfig& config, const BenchWatch& watch);
+
+}  // namespace gar::measure

@@ -1,0 +1,80 @@
+// What a benchmark measures.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gar/data_type.hpp"
+#include "gar/measure/cuda_session.hpp"
+#include "gar/measure/launch.hpp"
+#include "gar/plan.hpp"
+#include "gar/profile.hpp"
+#include "gar/topology.hpp"
+
+namespace gar::measure {
+
+enum class BenchTransport { kAuto, kThreads, kShm, kMpi, kCudaIpc, kNccl };
+/// "auto", "cuda-ipc".
+std::string_view word(BenchTransport transport);
+/// Of the plans on GPUs.
+CudaPath path_of(BenchTransport transport);
+
+/// One of the things that are measured beside each other.
+struct BenchEntry {
+  std::string name;       ///< as in --algo
+  std::string algorithm;  ///< for CommunicatorOptions; empty: the communicator chooses
+  bool is_native = false;
+  bool is_plan = false;  ///< the plan of --plan
+  bool is_reproducible = false;
+  bool operator==(const BenchEntry&) const = default;
+};
+/// "ring", "ring, reproducible".
+std::string describe(const BenchEntry& entry);
+
+struct BenchCase {
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  bool operator==(const BenchCase&) const = default;
+};
+
+struct BenchConfig {
+  std::vector<std::int64_t> sizes;  ///< bytes, as asked for
+  std::int64_t iterations = 20;
+  std::int64_t warmup = 5;
+  std::int64_t batch = 0;  ///< operations per iteration; 0: by size
+  bool check = true;
+  bool in_place = false;
+  bool reproducible = false;
+  std::vector<BenchCase> cases;
+  Collective collective = Collective::kAllReduce;
+  Device device = Device::kCpu;
+  BenchTransport transport = BenchTransport::kAuto;
+  std::vector<BenchEntry> entries;
+  double timeout_s = 30;
+  std::optional<int> local;
+  std::optional<MpiLibrary> mpi;
+  std::optional<Plan> plan;
+  std::optional<Topology> topology;
+  std::optional<Profile> profile;  ///< where the topology's parameters come from
+  std::string json_file;
+  [[nodiscard]] bool has_native() const;
+};
+
+/// A size of the sweep in elements.
+struct BenchSize {
+  std::int64_t count = 0;  ///< elements: of the vector, or of a rank's block (ReduceScatter, AllGather)
+  std::int64_t total = 0;  ///< elements of the whole vector
+  std::int64_t bytes = 0;  ///< of the whole vector
+  bool operator==(const BenchSize&) const = default;
+};
+/// Rounded down to whole elements (and whole blocks).
+BenchSize bench_size(std::int64_t bytes, DataType type, Collective collective, int num_ranks);
+
+/// Operations that one timed iteration makes back to back: many for small vectors, so that the moment in which the
+/// ranks start weighs little, one from 256 KiB.
+std::int64_t batch_of(const BenchConfig& config, std::int64_t bytes);
+
+}  // namespace gar::measure

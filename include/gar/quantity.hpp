@@ -1,0 +1,34 @@
+// Sizes and counts as people write them: "400MB", "1.5GiB", "1e8", "3.2e7".
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "gar/data_type.hpp"
+
+namespace gar {
+
+/// The largest vector that is accepted.
+inline constexpr std::int64_t kMaxVectorBytes = std::int64_t{1} << 62;
+
+/// A vector's length, in elements and in bytes.
+struct VectorSize {
+  DataType dtype = DataType::kFloat32;
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;
+  /// Length in floats of 4 bytes, the unit of the model.
+  [[nodiscard]] double floats() const { return static_cast<double>(bytes) / 4.0; }
+};
+
+/// The parsers are exact (no rounding through floating point) and throw UsageError with the name of what is parsed (a
+/// flag, a field), the text and what is accepted. Bytes: a number with an optional unit B, kB, KB, MB, GB, TB (powers
+/// of 1000), KiB, MiB, GiB, TiB (powers of 1024).
+std::int64_t parse_bytes(std::string_view name, std::string_view text);
+/// A whole number of elements, "1e8" included.
+std::int64_t parse_count(std::string_view name, std::string_view text);
+DataType parse_dtype(std::string_view name, std::string_view text);
+
+VectorSize vector_size_of_bytes(std::string_view name, std::string_view text, DataType dtype);
+VectorSize vector_size_of_count(std::string_view name, std::string_view text, DataType dtype);
+
+}  // namespace gar

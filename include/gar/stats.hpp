@@ -1,0 +1,24 @@
+// Medians, quantiles and means.
+#pragma once
+
+#include <vector>
+
+namespace gar {
+
+/// Seconds of the timed iterations.
+struct Spread {
+  double median = 0;
+  double min = 0;
+  double max = 0;
+  double p10 = 0;  ///< a tenth of the iterations was at most this
+  double p90 = 0;
+};
+/// `seconds` is not empty.
+Spread spread_of(std::vector<double> seconds);
+/// Linear between the neighbours in order; share 0 is the smallest, 1 the largest.
+double quantile(const std::vector<double>& sorted, double share);
+
+/// The geometric mean of some ratios; 1 when there are none.
+double geometric_mean(const std::vector<double>& ratios);
+
+}  // namespace gar

@@ -1,0 +1,194 @@
+// Sizes and counts as people write them.
+#include "gar/quantity.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+#include "gar/errors.hpp"
+
+namespace gar {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+constexpr std::string_view kAcceptedCount = "a whole number of elements from 0 to 2^62 bytes, such as 1000000 or 3.2e7";
+constexpr std::string_view kAcceptedBytes =
+    "a number with an optional unit B, kB, KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024), "
+    "such as 400MB or 1.5GiB, up to 2^62 bytes";
+
+// More significant digits than this are no sensible size; and 10^26 * 1 TiB is below 2^128.
+constexpr std::size_t kMaxDigits = 26;
+// Larger exponents are cut down to this, which is too large or too small for everything but 0.
+constexpr int kMaxExponent = 4096;
+
+[[noreturn]] void reject(std::string_view name, std::string_view text, std::string_view why,
+                         std::string_view accepted) {
+  throw UsageError(fmt::format("{} '{}': {}; accepted: {}", name, text, why, accepted));
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// digits * 10^exponent
+struct Decimal {
+  Wide digits = 0;
+  int exponent = 0;
+};
+
+/// Takes a number of the form 12, 1.5, .5 or 1.5e3 off the front of `rest`; nothing when there is none.
+std::optional<Decimal> take_decimal(std::string_view& rest, bool& too_many_digits) {
+  std::string significant;
+  int exponent = 0;
+  std::size_t at = 0;
+  bool any_digit = false;
+  bool in_fraction = false;
+  for (; at < rest.size(); ++at) {
+    const char c = rest[at];
+    if (c == '.' && !in_fraction) {
+      in_fraction = true;
+      continue;
+    }
+    if (!is_digit(c)) break;
+    any_digit = true;
+    if (in_fraction) --exponent;
+    if (c != '0' || !significant.empty()) significant += c;
+  }
+  if (!any_digit) return std::nullopt;
+  if (at < rest.size() && (rest[at] == 'e' || rest[at] == 'E')) {
+    std::size_t end = at + 1;
+    const bool is_negative = end < rest.size() && rest[end] == '-';
+    if (end < rest.size() && (rest[end] == '+' || rest[end] == '-')) ++end;
+    const std::size_t first = end;
+    int power = 0;
+    for (; end < rest.size() && is_digit(rest[end]); ++end)
+      power = std::min(power * 10 + (rest[end] - '0'), kMaxExponent);
+    if (end == first) return std::nullopt;
+    exponent += is_negative ? -power : power;
+    at = end;
+  }
+  rest.remove_prefix(at);
+  while (!significant.empty() && significant.back() == '0') {
+    significant.pop_back();
+    ++exponent;
+  }
+  too_many_digits = significant.size() > kMaxDigits;
+  if (too_many_digits) return std::nullopt;
+  Decimal result{0, exponent};
+  for (const char c : significant) result.digits = result.digits * 10 + static_cast<Wide>(c - '0');
+  return result;
+}
+
+enum class Whole { kOk, kTooLarge, kFractional };
+
+/// number * unit as a whole number of at most 2^62.
+Whole to_whole(const Decimal& number, std::int64_t unit, std::int64_t& result) {
+  Wide value = number.digits * static_cast<Wide>(unit);
+  if (value != 0) {
+    for (int i = 0; i < number.exponent; ++i) {
+      if (value > static_cast<Wide>(kMaxVectorBytes)) return Whole::kTooLarge;
+      value *= 10;
+    }
+    for (int i = 0; i > number.exponent; --i) {
+      if (value % 10 != 0) return Whole::kFractional;
+      value /= 10;
+    }
+  }
+  if (value > static_cast<Wide>(kMaxVectorBytes)) return Whole::kTooLarge;
+  result = static_cast<std::int64_t>(value);
+  return Whole::kOk;
+}
+
+std::optional<std::int64_t> unit_bytes(std::string_view unit) {
+  struct Unit {
+    std::string_view name;
+    std::int64_t bytes;
+  };
+  static constexpr std::array<Unit, 11> kUnits{{{"", 1},
+                                                {"B", 1},
+                                                {"kB", 1'000},
+                                                {"KB", 1'000},
+                                                {"MB", 1'000'000},
+                                                {"GB", 1'000'000'000},
+                                                {"TB", 1'000'000'000'000},
+                                                {"KiB", std::int64_t{1} << 10},
+                                                {"MiB", std::int64_t{1} << 20},
+                                                {"GiB", std::int64_t{1} << 30},
+                                                {"TiB", std::int64_t{1} << 40}}};
+  const auto* found = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return u.name == unit; });
+  if (found == kUnits.end()) return std::nullopt;
+  return found->bytes;
+}
+
+struct Quantity {
+  std::string_view thing;     ///< "elements"
+  std::string_view accepted;  ///< for messages
+  bool has_unit = false;
+};
+
+std::int64_t parse_quantity(std::string_view name, std::string_view text, const Quantity& quantity) {
+  if (text.empty()) reject(name, text, "nothing given", quantity.accepted);
+  if (text.front() == '-') reject(name, text, "must not be negative", quantity.accepted);
+  std::string_view rest = text;
+  bool too_many_digits = false;
+  const std::optional<Decimal> number = take_decimal(rest, too_many_digits);
+  if (too_many_digits) reject(name, text, "too many digits", quantity.accepted);
+  if (!number) reject(name, text, "not a number", quantity.accepted);
+  const std::optional<std::int64_t> unit = quantity.has_unit || rest.empty() ? unit_bytes(rest) : std::nullopt;
+  if (!unit) {
+    reject(name, text, fmt::format("'{}' after the number is not {}", rest, quantity.has_unit ? "a unit" : "allowed"),
+           quantity.accepted);
+  }
+  std::int64_t result = 0;
+  switch (to_whole(*number, *unit, result)) {
+    case Whole::kOk:
+      return result;
+    case Whole::kTooLarge:
+      reject(name, text, "too large", quantity.accepted);
+    case Whole::kFractional:
+      break;
+  }
+  reject(name, text, fmt::format("not a whole number of {}", quantity.thing), quantity.accepted);
+}
+
+}  // namespace
+
+std::int64_t parse_bytes(std::string_view name, std::string_view text) {
+  return parse_quantity(name, text, {"bytes", kAcceptedBytes, true});
+}
+
+std::int64_t parse_count(std::string_view name, std::string_view text) {
+  return parse_quantity(name, text, {"elements", kAcceptedCount, false});
+}
+
+DataType parse_dtype(std::string_view name, std::string_view text) {
+  std::string accepted;
+  for (int i = 0; i < kNumDataTypes; ++i) {
+    const auto type = static_cast<DataType>(i);
+    if (to_string(type) == text) return type;
+    accepted += accepted.empty() ? "" : " ";
+    accepted += to_string(type);
+  }
+  reject(name, text, "unknown type", accepted);
+}
+
+VectorSize vector_size_of_bytes(std::string_view name, std::string_view text, DataType dtype) {
+  const std::int64_t bytes = parse_bytes(name, text);
+  if (bytes % size_of(dtype) != 0) {
+    reject(name, text, fmt::format("{} bytes are not a whole number of {} elements", bytes, to_string(dtype)),
+           fmt::format("a multiple of {} bytes, or --dtype uint8", size_of(dtype)));
+  }
+  return {dtype, bytes / size_of(dtype), bytes};
+}
+
+VectorSize vector_size_of_count(std::string_view name, std::string_view text, DataType dtype) {
+  const std::int64_t count = parse_count(name, text);
+  if (count > kMaxVectorBytes / size_of(dtype)) {
+    reject(name, text, fmt::format("too large for elements of {} bytes", size_of(dtype)), kAcceptedCount);
+  }
+  return {dtype, count, count * size_of(dtype)};
+}
+
+}  // namespace gar

@@ -1,0 +1,247 @@
+// Profile to a file of schema "gar.profile/1" and back. See docs/formats-profile.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gar/errors.hpp"
+#include "gar/io.hpp"
+#include "gar/profile.hpp"
+#include "io/profile/fields.hpp"
+#include "io/text_file.hpp"
+
+namespace gar {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kMaxProfileBytes = std::int64_t{16} << 20;
+constexpr std::string_view kEstimateWords = "an object with value, low and high";
+constexpr Incast kIncasts[] = {Incast::kUnknown, Incast::kNone, Incast::kDrift, Incast::kPresent};
+
+Incast read_incast(const JsonPlace& place) {
+  const std::string text = place.text();
+  const auto* found =
+      std::find_if(std::begin(kIncasts), std::end(kIncasts), [&](Incast incast) { return to_string(incast) == text; });
+  if (found == std::end(kIncasts)) place.refuse("\"unknown\", \"none\", \"drift\" or \"present\"");
+  return *found;
+}
+
+LevelProfile read_level(const JsonPlace& place) {
+  place.expect_fields({"name", "alpha", "beta", "epsilon", "incast_threshold", "incast", "most_senders", "max_senders",
+                       "free_epsilon", "free_incast_threshold", "free_incast"});
+  LevelProfile level;
+  level.name = place.at("name", "the name of the nodes below these links, for example \"rack\"").text();
+  level.alpha = read_estimate(place.at("alpha", kEstimateWords));
+  level.beta = read_estimate(place.at("beta", kEstimateWords));
+  level.epsilon = read_estimate(place.at("epsilon", kEstimateWords));
+  level.incast_threshold = read_estimate(place.at("incast_threshold", kEstimateWords));
+  level.incast = read_incast(place.at("incast", "\"unknown\", \"none\", \"drift\" or \"present\""));
+  if (const auto most = place.find("most_senders")) level.most_senders = most->whole(0, kMaxServers);
+  if (const auto most = place.find("max_senders")) level.max_senders = most->whole(0, kMaxServers);
+  const auto free_epsilon = place.find("free_epsilon");
+  const auto free_threshold = place.find("free_incast_threshold");
+  const auto free_incast = place.find("free_incast");
+  level.free_epsilon = free_epsilon ? read_estimate(*free_epsilon) : level.epsilon;
+  level.free_incast_threshold = free_threshold ? read_estimate(*free_threshold) : level.incast_threshold;
+  level.free_incast = free_incast ? read_incast(*free_incast) : level.incast;
+  return level;
+}
+
+SizeCorrection read_correction(const JsonPlace& place) {
+  place.expect_fields({"from_bytes", "to_bytes", "factor"});
+  SizeCorrection result;
+  result.from_bytes = place.at("from_bytes", "a finite number of at least 0").number();
+  result.to_bytes = place.at("to_bytes", "a finite number above from_bytes").number();
+  if (!(result.to_bytes > result.from_bytes))
+    place.fail(fmt::format("from_bytes is {} and to_bytes is {}; accepted: from_bytes below to_bytes",
+                           result.from_bytes, result.to_bytes));
+  result.factor = read_estimate(place.at("factor", kEstimateWords));
+  if (!(result.factor.value > 0)) place.fail("the factor is 0; accepted: a number above 0");
+  return result;
+}
+
+std::vector<SizeCorrection> read_corrections(const JsonPlace& document) {
+  std::vector<SizeCorrection> result;
+  const auto list = document.find("corrections");
+  if (!list) return result;
+  for (const JsonPlace& item : list->items("a list of corrections per size class")) {
+    result.push_back(read_correction(item));
+    if (result.size() > 1 && result.back().from_bytes < result[result.size() - 2].to_bytes)
+      item.fail("begins before the end of the one before it; accepted: size classes in ascending order");
+  }
+  return result;
+}
+
+std::vector<Residual> read_residuals(const JsonPlace& document) {
+  std::vector<Residual> result;
+  const auto list = document.find("residuals");
+  if (!list) return result;
+  for (const JsonPlace& item : list->items("a list of residuals")) {
+    item.expect_fields({"what", "measured_s", "fitted_s", "weight"});
+    Residual residual;
+    residual.what = item.at("what", "a text").text();
+    residual.measured_s = item.at("measured_s", "a finite number above 0, in seconds").positive();
+    residual.fitted_s = item.at("fitted_s", "a finite number of at least 0, in seconds").number();
+    if (const auto weight = item.find("weight")) residual.weight = weight->number(0, 1);
+    result.push_back(std::move(residual));
+  }
+  return result;
+}
+
+std::vector<ValidationScore> read_validation(const JsonPlace& document) {
+  std::vector<ValidationScore> result;
+  const auto list = document.find("validation");
+  if (!list) return result;
+  for (const JsonPlace& item : list->items("a list of scores")) {
+    item.expect_fields({"name", "cells", "cases", "median_error", "p95_error", "max_error", "median_regret",
+                        "p95_regret", "max_regret"});
+    ValidationScore score;
+    score.name = item.at("name", "a text, for example \"GenModel\"").text();
+    const auto number = [&](std::string_view field, double& target) {
+      if (const auto found = item.find(field)) target = found->number();
+    };
+    if (const auto cells = item.find("cells")) score.num_cells = cells->whole(0, std::int64_t{1} << 53);
+    if (const auto cases = item.find("cases")) score.num_cases = cases->whole(0, std::int64_t{1} << 53);
+    number("median_error", score.median_error);
+    number("p95_error", score.p95_error);
+    number("max_error", score.max_error);
+    number("median_regret", score.median_regret);
+    number("p95_regret", score.p95_regret);
+    number("max_regret", score.max_regret);
+    result.push_back(std::move(score));
+  }
+  return result;
+}
+
+std::vector<LevelProfile> read_levels(const JsonPlace& document, const Topology& topology) {
+  const JsonPlace place = document.at("levels", "a list of levels, from the servers' links upwards");
+  std::vector<LevelProfile> result;
+  for (const JsonPlace& item : place.items("a list of levels, from the servers' links upwards"))
+    result.push_back(read_level(item));
+  const int height = topology.height(topology.root());
+  if (std::cmp_not_equal(result.size(), height))
+    place.fail(fmt::format("has {} levels; accepted: {}, the levels of links of the topology", result.size(), height));
+  return result;
+}
+
+Json level_json(const LevelProfile& level) {
+  const auto what = [&](const char* parameter) { return fmt::format("{} of level \"{}\"", parameter, level.name); };
+  Json result;
+  result["name"] = level.name;
+  result["alpha"] = estimate_json(level.alpha, what("alpha"));
+  result["beta"] = estimate_json(level.beta, what("beta"));
+  result["epsilon"] = estimate_json(level.epsilon, what("epsilon"));
+  result["incast_threshold"] = estimate_json(level.incast_threshold, what("incast_threshold"));
+  result["incast"] = to_string(level.incast);
+  result["most_senders"] = level.most_senders;
+  if (level.max_senders > 0) result["max_senders"] = level.max_senders;
+  // Without admission they are the same, and once is enough.
+  if (level.free_epsilon != level.epsilon)
+    result["free_epsilon"] = estimate_json(level.free_epsilon, what("free_epsilon"));
+  if (level.free_incast_threshold != level.incast_threshold) {
+    result["free_incast_threshold"] = estimate_json(level.free_incast_threshold, what("free_incast_threshold"));
+  }
+  if (level.free_incast != level.incast) result["free_incast"] = to_string(level.free_incast);
+  return result;
+}
+
+Json residuals_json(const std::vector<Residual>& residuals) {
+  Json result = Json::array();
+  for (const Residual& residual : residuals) {
+    Json item;
+    item["what"] = residual.what;
+    item["measured_s"] = number_json(residual.measured_s, residual.what);
+    item["fitted_s"] = number_json(residual.fitted_s, residual.what);
+    if (residual.weight != 1) item["weight"] = number_json(residual.weight, residual.what);
+    result.push_back(std::move(item));
+  }
+  return result;
+}
+
+Json validation_json(const std::vector<ValidationScore>& scores) {
+  Json result = Json::array();
+  for (const ValidationScore& score : scores) {
+    Json item;
+    item["name"] = score.name;
+    item["cells"] = score.num_cells;
+    item["cases"] = score.num_cases;
+    const auto number = [&](const char* field, double value) {
+      if (value != -1) item[field] = number_json(value, field);
+    };
+    number("median_error", score.median_error);
+    number("p95_error", score.p95_error);
+    number("max_error", score.max_error);
+    number("median_regret", score.median_regret);
+    number("p95_regret", score.p95_regret);
+    number("max_regret", score.max_regret);
+    result.push_back(std::move(item));
+  }
+  return result;
+}
+
+Json corrections_json(const std::vector<SizeCorrection>& corrections) {
+  Json result = Json::array();
+  for (const SizeCorrection& correction : corrections) {
+    Json item;
+    item["from_bytes"] = number_json(correction.from_bytes, "from_bytes of a correction");
+    item["to_bytes"] = number_json(correction.to_bytes, "to_bytes of a correction");
+    item["factor"] = estimate_json(correction.factor, "the factor of a correction");
+    result.push_back(std::move(item));
+  }
+  return result;
+}
+
+}  // namespace
+
+Profile parse_profile(std::string_view text, const std::string& source) {
+  const nlohmann::json value = parse_json(text, source);
+  const JsonPlace document(value, source);
+  check_schema(document, kProfileSchema, "what gar fit -o writes");
+  document.expect_fields({"schema", "gar_version", "topology", "cores", "memory", "levels", "gamma", "delta",
+                          "two_beta_plus_gamma", "links", "corrections", "residuals", "validation", "notes",
+                          "provenance"});
+  Profile profile{
+      read_embedded_topology(document.at("topology", "a gar.topology/1 document (docs/formats-topology.md)")),
+      {},
+      read_estimate(document.at("gamma", kEstimateWords)),
+      read_estimate(document.at("delta", kEstimateWords)),
+      read_estimate(document.at("two_beta_plus_gamma", kEstimateWords)),
+      0,
+      {},
+      read_corrections(document),
+      read_residuals(document),
+      read_validation(document),
+      {},
+      read_provenance(document)};
+  profile.levels = read_levels(document, profile.topology);
+  profile.links = read_links(document, static_cast<int>(profile.levels.size()));
+  if (const auto cores = document.find("cores")) profile.cores = cores->number();
+  if (const auto memory = document.find("memory")) profile.is_memory = memory->boolean();
+  if (const auto notes = document.find("notes")) profile.notes = read_texts(*notes);
+  return profile;
+}
+
+Profile read_profile_file(const std::string& path) {
+  return parse_profile(read_text_file(path, kMaxProfileBytes), path);
+}
+
+void write_profile(const Profile& profile, std::ostream& out) {
+  Json document = begin_document(kProfileSchema);
+  document["provenance"] = provenance_json(profile.provenance);
+  document["topology"] = topology_json(profile.topology);
+  document["cores"] = number_json(profile.cores, "cores");
+  if (profile.is_memory) document["memory"] = true;
+  document["levels"] = Json::array();
+  for (const LevelProfile& level : profile.levels) document["levels"].push_back(level_json(level));
+  document["gamma"] = estimate_json(profile.gamma, "gamma");
+  document["delta"] = estimate_json(profile.delta, "delta");
+  document["two_beta_plus_gamma"] = estimate_json(profile.two_beta_plus_gamma, "two_beta_plus_gamma");
+  if (!profile.links.empty()) document["links"] = links_json(profile.links);
+  if (!profile.corrections.empty()) document["corrections"] = corrections_json(profile.corrections);
+  if (!profile.validation.empty()) document["validation"] = validation_json(profile.validation);
+  if (!profile.notes.empty()) document["notes"] = profile.notes;
+  if (!profile.residuals.empty()) document["residuals"] = residuals_json(profile.residuals);
+  write_json(document, out);
+}
+
+}  // namespace gar

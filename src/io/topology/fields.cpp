@@ -1,0 +1,83 @@
+#include "io/topology/fields.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "gar/topology.hpp"
+
+namespace gar {
+namespace {
+
+constexpr Field param_field(Param param) { return static_cast<Field>(param); }
+
+constexpr std::array kTop{FieldName{"schema", Field::kSchema},
+                          FieldName{"name", Field::kTopName},
+                          FieldName{"description", Field::kDescription},
+                          FieldName{"classes", Field::kClasses},
+                          FieldName{"subtrees", Field::kSubtrees},
+                          FieldName{"tree", Field::kTree},
+                          FieldName{"nodes", Field::kNodes}};
+
+constexpr std::array kNodeFields{FieldName{"children", Field::kChildren},
+                                 FieldName{"ref", Field::kRef},
+                                 FieldName{"name", Field::kName},
+                                 FieldName{"class", Field::kClass},
+                                 FieldName{"kind", Field::kKind},
+                                 FieldName{"repeat", Field::kRepeat},
+                                 FieldName{"alpha", param_field(kAlpha)},
+                                 FieldName{"beta", param_field(kBeta)},
+                                 FieldName{"epsilon", param_field(kEpsilon)},
+                                 FieldName{"incast_threshold", param_field(kIncastThreshold)},
+                                 FieldName{"max_senders", param_field(kMaxSenders)},
+                                 FieldName{"gamma", param_field(kGamma)},
+                                 FieldName{"delta", param_field(kDelta)},
+                                 FieldName{"parent", Field::kParent}};
+constexpr std::size_t kFirstCommon = 2;
+constexpr std::size_t kFirstParam = 6;
+constexpr std::size_t kParent = kFirstParam + kNumParams;
+
+}  // namespace
+
+std::span<const FieldName> top_fields() { return kTop; }
+
+// One table serves all three: "children" and "ref" stand before the common fields, "parent" after them.
+std::span<const FieldName> class_fields() { return std::span(kNodeFields).subspan(kFirstParam, kNumParams); }
+std::span<const FieldName> tree_fields() { return std::span(kNodeFields).first(kParent); }
+std::span<const FieldName> flat_fields() { return std::span(kNodeFields).subspan(kFirstCommon); }
+
+std::string accepted(Field field) {
+  switch (field) {
+    case Field::kSchema:
+      return fmt::format("\"{}\" is accepted", kTopologySchema);
+    case Field::kTopName:
+    case Field::kDescription:
+      return "a text is accepted";
+    case Field::kName:
+      return fmt::format("a text of 1 to {} bytes without '/' is accepted", kMaxNameBytes);
+    case Field::kClasses:
+      return "an object of parameter sets is accepted, for example {\"fast\": {\"beta\": 6.4e-10}}";
+    case Field::kSubtrees:
+      return "an object of nodes is accepted, for example {\"rack\": {\"alpha\": 0, \"children\": [...]}}";
+    case Field::kTree:
+      return "a node is accepted, for example {\"alpha\": 0, \"children\": [...]}";
+    case Field::kNodes:
+      return "a list of nodes is accepted, for example [{\"name\": \"s0\", \"parent\": \"sw0\", ...}]";
+    case Field::kChildren:
+      return "a list of at least one node is accepted; a server has no \"children\"";
+    case Field::kClass:
+      return "the name of an entry of \"classes\", or a list of such names, is accepted";
+    case Field::kKind:
+      return "\"server\" or \"switch\" is accepted";
+    case Field::kRepeat:
+      return fmt::format("a whole number from 1 to {} is accepted", kMaxServers);
+    case Field::kRef:
+      return "the name of an entry of \"subtrees\" is accepted";
+    case Field::kParent:
+      return "the name of one node is accepted (a node has exactly one parent, the root has none)";
+    default:
+      return "a finite number of at least 0 is accepted";
+  }
+}
+
+}  // namespace gar

@@ -1,0 +1,381 @@
+// TopologyDocument to Topology: the second half of reading a topology file.
+//
+// Nested form. "subtrees" refer to each other by name; they are resolved in dependency order (found on an explicit
+// stack, since a hostile file may chain a million of them), so a reference never waits and a cycle is met and shown.
+// The root node of a subtree gets its parameters from, weakest first: its classes, its own fields, the classes of the
+// reference, the fields of the reference. A reference that changes nothing shares the node.
+//
+// Flat form. Parents are names; one pass joins them, a walk from the only root proves that nothing is left over.
+//
+// Both are linear in the file. Counts and depths are checked by Topology itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "gar/errors.hpp"
+#include "gar/io.hpp"
+#include "io/json_reader.hpp"
+#include "io/text_file.hpp"
+#include "io/topology/document.hpp"
+
+namespace gar {
+namespace {
+
+// Read within a second; a flat list of a million servers fits.
+constexpr std::int64_t kMaxFileBytes = 64 << 20;
+// References that change parameters copy a list of children; this bounds what a short file can ask for.
+constexpr std::size_t kMaxCopiedRuns = 10'000'000;
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+// Looks for the words first, since a topology of a million nodes is not to be read twice.
+bool is_profile(std::string_view text) {
+  constexpr std::string_view kFamily = "gar.profile/";
+  return text.find(kFamily) != std::string_view::npos && peek_schema(text).starts_with(kFamily);
+}
+
+// A node whose parameters are known but whose place in the tree is not.
+struct Resolved {
+  std::string name;
+  ParamSet params;
+  std::vector<ChildRun> children;
+};
+
+class Resolver {
+ public:
+  explicit Resolver(const TopologyDocument& document) : document_(document) {}
+
+  Topology run() {
+    const NodeId root = document_.has_flat ? resolve_flat() : resolve_nested();
+    const std::string stem = std::filesystem::path(document_.source).stem().string();
+    try {
+      return Topology(document_.name.empty() ? stem : document_.name, std::move(nodes_), root);
+    } catch (const InvalidArgument& error) {
+      throw ParseError(fmt::format("{}: {}: {}", document_.source, document_.has_flat ? "nodes" : "tree",
+                                   printable(error.what(), 1000)));
+    }
+  }
+
+ private:
+  const NodeSpec& spec(std::int32_t id) const { return document_.nodes[index(id)]; }
+  [[noreturn]] void fail(std::int32_t id, const char* field, const std::string& problem) const {
+    document_.fail(document_.path_of(id) + "." + field, problem);
+  }
+
+  ParamSet own_params(const NodeSpec& node) const;
+  NodeId emit(std::int32_t id, Resolved node, bool is_root);
+  void check_kind(std::int32_t id, bool is_server) const;
+
+  NodeId resolve_nested();
+  std::vector<std::int32_t> subtree_order() const;
+  void resolve_tree(const TreeSpec& tree);
+  Resolved resolve_node(std::int32_t id);
+  NodeId place(std::int32_t id, bool is_root);
+
+  NodeId resolve_flat();
+  std::int32_t find_flat_root(const std::vector<std::int32_t>& parent) const;
+  void check_flat_cycles(const std::vector<std::int32_t>& parent, const std::vector<NodeId>& order) const;
+
+  const TopologyDocument& document_;
+  std::vector<Node> nodes_;
+  std::vector<NodeId> placed_;                // node of each spec, once it is known
+  std::vector<Resolved> subtrees_;            // by subtree
+  std::vector<std::optional<NodeId>> plain_;  // by subtree: the node of references that change nothing
+  std::size_t copied_runs_ = 0;
+};
+
+// What a node says about itself: its classes from left to right, then its own fields.
+ParamSet Resolver::own_params(const NodeSpec& node) const {
+  ParamSet params;
+  for (const std::int32_t id : node.classes) params.override_with(document_.classes[index(id)].params);
+  params.override_with(node.params);
+  return params;
+}
+
+void Resolver::check_kind(std::int32_t id, bool is_server) const {
+  const NodeKind kind = spec(id).kind;
+  if (kind == NodeKind::kServer && !is_server)
+    fail(id, "kind", "is \"server\", but the node has children; a server has none");
+  if (kind == NodeKind::kSwitch && is_server)
+    fail(id, "kind", "is \"switch\", but the node has no children; a switch needs at least one");
+}
+
+// Stores a node after checking that it has what its place needs and nothing that it cannot use.
+NodeId Resolver::emit(std::int32_t id, Resolved resolved, bool is_root) {
+  const bool is_server = resolved.children.empty();
+  const ParamSet& params = resolved.params;
+  const auto need = [&](Param param, const char* why) {
+    if (!params.has[param]) fail(id, kParamNames[param], missing_param(why));
+    return params.value[param];
+  };
+  Node node;
+  node.name = std::move(resolved.name);
+  node.alpha = need(kAlpha, "every node needs its latency in seconds");
+  if (is_root) {
+    for (const Param param : {kBeta, kEpsilon, kIncastThreshold, kMaxSenders}) {
+      if (spec(id).params.has[param]) {
+        fail(id, kParamNames[param], "the root has no link to a parent; leave this field out");
+      }
+    }
+  } else {
+    constexpr const char* kWhy = "every node but the root needs it for the link to its parent";
+    node.uplink = {need(kBeta, kWhy), need(kEpsilon, kWhy), need(kIncastThreshold, kWhy),
+                   params.has[kMaxSenders] ? params.value[kMaxSenders] : 0};
+  }
+  if (is_server) {
+    constexpr const char* kWhy = "a node without children is a server and needs it";
+    node.server = {need(kGamma, kWhy), need(kDelta, kWhy)};
+  } else {
+    for (const Param param : {kGamma, kDelta}) {
+      if (params.has[param]) {
+        fail(id, spec(id).params.has[param] ? kParamNames[param] : "class",
+             fmt::format("gives {} to a node with children; only servers have it, and a server has no children",
+                         kParamNames[param]));
+      }
+    }
+  }
+  node.children = std::move(resolved.children);
+  nodes_.push_back(std::move(node));
+  return static_cast<NodeId>(nodes_.size() - 1);
+}
+
+// ---- nested form ----
+
+NodeId Resolver::resolve_nested() {
+  placed_.assign(document_.nodes.size(), -1);
+  subtrees_.resize(document_.subtrees.size());
+  plain_.resize(document_.subtrees.size());
+  for (const std::int32_t i : subtree_order()) {
+    const TreeSpec& tree = document_.subtrees[index(i)];
+    if (spec(tree.begin).has_repeat) fail(tree.begin, "repeat", "belongs to the places that refer to the subtree");
+    resolve_tree(tree);
+    Resolved top = resolve_node(tree.begin);
+    if (top.name.empty()) top.name = tree.name;
+    subtrees_[index(i)] = std::move(top);
+  }
+  if (spec(document_.tree.begin).has_repeat)
+    fail(document_.tree.begin, "repeat", "the root is there once; leave this field out");
+  resolve_tree(document_.tree);
+  return place(document_.tree.begin, true);
+}
+
+// The subtrees, each after those that it refers to.
+std::vector<std::int32_t> Resolver::subtree_order() const {
+  enum class State : char { kNew, kOpen, kDone };
+  struct Open {
+    std::int32_t subtree;
+    std::int32_t next;  // node to look at
+  };
+  std::vector<State> state(document_.subtrees.size(), State::kNew);
+  std::vector<std::int32_t> order;
+  std::vector<Open> path;
+  for (std::int32_t start = 0; index(start) < state.size(); ++start) {
+    if (state[index(start)] == State::kDone) continue;
+    path.push_back({start, document_.subtrees[index(start)].begin});
+    state[index(start)] = State::kOpen;
+    while (!path.empty()) {
+      Open& top = path.back();
+      if (top.next == document_.subtrees[index(top.subtree)].end) {
+        state[index(top.subtree)] = State::kDone;
+        order.push_back(top.subtree);
+        path.pop_back();
+        continue;
+      }
+      const std::int32_t id = top.next++;
+      if (!spec(id).has_target) continue;
+      const auto found = document_.subtree_ids.find(spec(id).target);
+      if (found == document_.subtree_ids.end()) continue;  // reported where it is used
+      const std::int32_t other = found->second;
+      if (state[index(other)] == State::kDone) continue;
+      if (state[index(other)] == State::kOpen) {
+        std::string cycle;
+        bool inside = false;
+        for (const Open& open : path) {
+          inside = inside || open.subtree == other;
+          if (inside && cycle.size() < 400) cycle += printable(document_.subtrees[index(open.subtree)].name) + " -> ";
+        }
+        fail(id, "ref",
+             fmt::format("the subtrees form a cycle: {}{}; a subtree cannot contain itself", cycle,
+                         printable(spec(id).target)));
+      }
+      state[index(other)] = State::kOpen;
+      path.push_back({other, document_.subtrees[index(other)].begin});
+    }
+  }
+  return order;
+}
+
+// Places all nodes of a tree but its top. Children stand behind their parents in the file.
+void Resolver::resolve_tree(const TreeSpec& tree) {
+  for (std::int32_t id = tree.end - 1; id > tree.begin; --id) placed_[index(id)] = place(id, false);
+}
+
+// A node with all that is known about it, references followed.
+Resolved Resolver::resolve_node(std::int32_t id) {
+  const NodeSpec& node = spec(id);
+  Resolved resolved;
+  if (node.has_target) {
+    const auto found = document_.subtree_ids.find(node.target);
+    if (found == document_.subtree_ids.end()) {
+      std::string names;
+      for (const TreeSpec& tree : document_.subtrees) {
+        if (names.size() < 200) names += (names.empty() ? "" : ", ") + printable(tree.name);
+      }
+      fail(id, "ref",
+           fmt::format("there is no subtree \"{}\"; \"subtrees\" has {}", printable(node.target),
+                       names.empty() ? "no entries" : names));
+    }
+    if (node.has_children) fail(id, "children", "a node has \"ref\" or \"children\", not both");
+    if (node.kind != NodeKind::kUnsaid) fail(id, "kind", "is decided by the subtree that \"ref\" names; leave it out");
+    resolved = subtrees_[index(found->second)];
+    copied_runs_ += resolved.children.size();
+    if (copied_runs_ > kMaxCopiedRuns) {
+      fail(id, "ref",
+           fmt::format("references with changed fields copy more than {} lists of children; give them the "
+                       "same fields, or write fewer",
+                       kMaxCopiedRuns));
+    }
+  } else {
+    for (const std::int32_t child : node.children)
+      resolved.children.push_back({placed_[index(child)], spec(child).repeat});
+    check_kind(id, node.children.empty());
+  }
+  if (node.has_name) resolved.name = node.name;
+  resolved.params.override_with(own_params(node));
+  return resolved;
+}
+
+NodeId Resolver::place(std::int32_t id, bool is_root) {
+  const NodeSpec& node = spec(id);
+  const bool is_plain = node.has_target && !is_root && !node.has_name && node.classes.empty() && node.params.empty();
+  const auto found = is_plain ? document_.subtree_ids.find(node.target) : document_.subtree_ids.end();
+  if (found == document_.subtree_ids.end()) return emit(id, resolve_node(id), is_root);
+  std::optional<NodeId>& shared = plain_[index(found->second)];
+  if (!shared || node.has_children || node.kind != NodeKind::kUnsaid) shared = emit(id, resolve_node(id), false);
+  return *shared;
+}
+
+// ---- flat form ----
+
+NodeId Resolver::resolve_flat() {
+  const auto size = static_cast<std::int32_t>(document_.nodes.size());
+  std::unordered_map<std::string_view, std::int32_t> by_name;
+  by_name.reserve(document_.nodes.size());
+  for (std::int32_t id = 0; id < size; ++id) {
+    const NodeSpec& node = spec(id);
+    const auto [first, is_new] = by_name.try_emplace(node.name, id);
+    if (is_new) continue;
+    const NodeSpec& other = spec(first->second);
+    const bool two_parents = other.target != node.target;
+    fail(id, "name",
+         fmt::format("\"{}\" is the name of nodes[{}] already{}", printable(node.name), first->second,
+                     two_parents ? fmt::format(", with the parent \"{}\"; a node has exactly one parent, and "
+                                               "each node is listed once",
+                                               printable(other.target))
+                                 : "; each node is listed once"));
+  }
+  std::vector<std::int32_t> parent(document_.nodes.size(), -1);
+  std::vector<std::vector<ChildRun>> children(document_.nodes.size());
+  for (std::int32_t id = 0; id < size; ++id) {
+    if (!spec(id).has_target) continue;
+    const auto found = by_name.find(spec(id).target);
+    if (found == by_name.end()) {
+      fail(id, "parent",
+           fmt::format("there is no node \"{}\"; the name of another node of the list is accepted",
+                       printable(spec(id).target)));
+    }
+    parent[index(id)] = found->second;
+    children[index(found->second)].push_back({id, spec(id).repeat});
+  }
+  const std::int32_t root = find_flat_root(parent);
+  std::vector<NodeId> reached{root};
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    for (const ChildRun& run : children[index(reached[i])]) reached.push_back(run.node);
+  }
+  check_flat_cycles(parent, reached);
+  if (spec(root).has_repeat) fail(root, "repeat", "the root is there once; leave this field out");
+  for (std::int32_t id = 0; id < size; ++id) {
+    check_kind(id, children[index(id)].empty());
+    emit(id, {spec(id).name, own_params(spec(id)), std::move(children[index(id)])}, id == root);
+  }
+  return root;
+}
+
+std::int32_t Resolver::find_flat_root(const std::vector<std::int32_t>& parent) const {
+  const auto root = std::find(parent.begin(), parent.end(), -1);
+  if (root == parent.end()) {
+    check_flat_cycles(parent, {});
+    document_.fail("nodes", "there is no root");
+  }
+  const auto second = std::find(root + 1, parent.end(), -1);
+  const auto id = static_cast<std::int32_t>(root - parent.begin());
+  if (second != parent.end()) {
+    const auto other = static_cast<std::int32_t>(second - parent.begin());
+    fail(other, "parent",
+         fmt::format("missing: \"{}\" and nodes[{}] \"{}\" are both roots ({} nodes have no parent); exactly one root "
+                     "is accepted",
+                     printable(spec(other).name), id, printable(spec(id).name),
+                     std::count(parent.begin(), parent.end(), -1)));
+  }
+  return id;
+}
+
+// Every node has a parent, so whoever the root does not reach is on a cycle or below one.
+void Resolver::check_flat_cycles(const std::vector<std::int32_t>& parent, const std::vector<NodeId>& reached) const {
+  if (reached.size() == parent.size()) return;
+  std::vector<bool> is_reached(parent.size(), false);
+  for (const NodeId id : reached) is_reached[index(id)] = true;
+  auto at = static_cast<std::int32_t>(std::find(is_reached.begin(), is_reached.end(), false) - is_reached.begin());
+  std::vector<bool> seen(parent.size(), false);
+  while (!seen[index(at)]) {
+    seen[index(at)] = true;
+    at = parent[index(at)];
+  }
+  std::string cycle = printable(spec(at).name);
+  std::int32_t next = parent[index(at)];
+  while (next != at && cycle.size() < 400) {
+    cycle += " -> " + printable(spec(next).name);
+    next = parent[index(next)];
+  }
+  fail(at, "parent",
+       fmt::format("the parents form a cycle: {} -> {}; a topology is a tree with one root", cycle,
+                   next == at ? printable(spec(at).name) : "..."));
+}
+
+}  // namespace
+
+Topology parse_topology(std::string_view text, const std::string& source) {
+  if (text.size() > static_cast<std::size_t>(kMaxFileBytes)) {
+    throw ParseError(fmt::format("{}: has {} bytes; at most {} are accepted", source, text.size(), kMaxFileBytes));
+  }
+  const TopologyDocument document = parse_topology_document(text, source);
+  return Resolver(document).run();
+}
+
+Topology read_topology_file(const std::string& path) {
+  return parse_topology(read_text_file(path, kMaxFileBytes), path);
+}
+
+Topology load_topology(const std::string& spec_or_path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(spec_or_path, ignored);
+  const bool is_there = std::filesystem::exists(status) && !std::filesystem::is_directory(status);
+  const bool is_path = spec_or_path.find('/') != std::string::npos || spec_or_path.ends_with(".json");
+  if (is_there || is_path) {
+    const std::string text = read_text_file(spec_or_path, kMaxFileBytes);
+    return is_profile(text) ? parse_profile(text, spec_or_path).topology : parse_topology(text, spec_or_path);
+  }
+  try {
+    return topology_from_spec(spec_or_path);
+  } catch (const InvalidArgument& error) {
+    if (spec_or_path.find(':') != std::string::npos) throw;  // nobody takes a generator for a file
+    throw InvalidArgument(
+        fmt::format("{}, or the path of a topology file (there is no file of that name)", error.what()));
+  }
+}
+
+}  // namespace gar
