@@ -111,11 +111,19 @@ Topology lay_over(const Profile& profile, const Topology& topology, std::vector<
   return overlay.run();
 }
 
+const SizeCorrection* correction_of(const Profile& profile, double bytes) {
+  const auto found = std::find_if(profile.corrections.begin(), profile.corrections.end(),
+                                  [&](const SizeCorrection& c) { return bytes >= c.from_bytes && bytes < c.to_bytes; });
+  return found == profile.corrections.end() ? nullptr : &*found;
+}
+
+const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes) {
+  return profile ? correction_of(*profile, bytes) : nullptr;
+}
+
 double corrected(const Profile& profile, double seconds, double bytes) {
-  for (const SizeCorrection& correction : profile.corrections) {
-    if (bytes >= correction.from_bytes && bytes < correction.to_bytes) return seconds * correction.factor.value;
-  }
-  return seconds;
+  const SizeCorrection* correction = correction_of(profile, bytes);
+  return correction == nullptr ? seconds : seconds * correction->factor.value;
 }
 
 }  // namespace gar
