@@ -145,4 +145,7 @@ struct ProfileChange {
 /// Significant ones first, largest first.
 std::vector<ProfileChange> compare_profiles(const Profile& before, const Profile& after);
 
+/// The profile's correction for AllReduces of that size; nothing when there is none.
+const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes);
+
 }  // namespace gar

@@ -118,4 +118,11 @@ double corrected(const Profile& profile, double seconds, double bytes) {
   return seconds;
 }
 
+const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes) {
+  if (!profile) return nullptr;
+  const auto found = std::find_if(profile->corrections.begin(), profile->corrections.end(),
+                                  [&](const SizeCorrection& c) { return bytes >= c.from_bytes && bytes < c.to_bytes; });
+  return found == profile->corrections.end() ? nullptr : &*found;
+}
+
 }  // namespace gar

@@ -31,7 +31,4 @@ enum class Notes { kPrint, kOmit };
 /// the topology is said on standard error. Throws UsageError when there is neither, and what reading throws.
 Network load_network(const NetworkArgs& args, Notes notes = Notes::kPrint);
 
-/// The profile's correction for AllReduces of that size; nothing when there is none.
-const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes);
-
 }  // namespace gar::cli

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "gar/format.hpp"
 #include "gar/measure/bench.hpp"
 #include "gar/measure/cuda_session.hpp"
+#include "gar/profile.hpp"
 #include "measure/bench/bound.hpp"
 #include "measure/bench/buffers.hpp"
 #include "measure/bench/data.hpp"
