@@ -121,7 +121,7 @@ endfunction()
 # The library gar_mpi_FLAVOUR (gar::mpi_FLAVOUR), exported with the package. It carries the paths of its MPI itself, so
 # that users of the package need no module to find it.
 function(gar_add_mpi_library flavour)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/mpi/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/transports/mpi/*.cpp)
   string(TOUPPER ${flavour} upper)
   add_library(gar_mpi_${flavour} STATIC ${sources})
   add_library(gar::mpi_${flavour} ALIAS gar_mpi_${flavour})
@@ -138,6 +138,7 @@ function(gar_add_mpi_library flavour)
     target_include_directories(gar_mpi_${flavour} SYSTEM PRIVATE ${GAR_HWLOC_INCLUDE_DIR})
     target_link_libraries(gar_mpi_${flavour} PRIVATE ${GAR_HWLOC_LIBRARY})
   endif()
-  gar_unity(gar_mpi_${flavour} "src/runtime/mpi/(c_api|control|exchange|h|mpi_communicator|network|placement|request)")
+  gar_unity(gar_mpi_${flavour}
+            "src/runtime/transports/mpi/(c_api|control|exchange|h|mpi_communicator|network|placement|request)")
   install(TARGETS gar_mpi_${flavour} EXPORT gar-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()

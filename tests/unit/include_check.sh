@@ -40,12 +40,12 @@ while IFS=: read -r file line text; do
         nlohmann/*) [[ $module == io ]] || complain "$file:$line: the JSON library belongs to src/io" ;;
         Eigen/*) [[ $module == fit ]] || complain "$file:$line: the numeric library belongs to src/fit" ;;
         apps/* | tests/* | bench/* | CLI/*) complain "$file:$line: the library must not use $header" ;;
-        mpi.h) [[ $file == src/runtime/mpi/* ]] || complain "$file:$line: $header belongs to src/runtime/mpi" ;;
-        cuda* | vector_types.h) [[ $file == src/runtime/cuda/* || $file == src/runtime/nccl/* ]] || complain "$file:$line: $header belongs to src/runtime/cuda" ;;
-        nccl.h) [[ $file == src/runtime/nccl/* ]] || complain "$file:$line: $header belongs to src/runtime/nccl" ;;
+        mpi.h) [[ $file == src/runtime/transports/mpi/* ]] || complain "$file:$line: $header belongs to src/runtime/transports/mpi" ;;
+        cuda* | vector_types.h) [[ $file == src/runtime/transports/cuda/* || $file == src/runtime/transports/nccl/* ]] || complain "$file:$line: $header belongs to src/runtime/transports/cuda" ;;
+        nccl.h) [[ $file == src/runtime/transports/nccl/* ]] || complain "$file:$line: $header belongs to src/runtime/transports/nccl" ;;
         hwy/*) [[ $file == src/runtime/kernels/* ]] || complain "$file:$line: $header belongs to the kernels" ;;
         format | ranges | source_location) complain "$file:$line: <$header> is not for the core" ;;
-        */*.hpp)
+        */*.hpp | */*.cuh)
           other=${header%%/*}
           if [[ -d src/$other ]] && ! has_word "${modules[$module]:-}" "$other"; then
             complain "$file:$line: $module must not use $header"
@@ -67,7 +67,7 @@ while IFS=: read -r file line text; do
       esac
       ;;
   esac
-done < <(grep -rnE '^ *# *include' src include examples --include='*.cpp' --include='*.hpp' --include='*.h' --include='*.c')
+done < <(grep -rnE '^ *# *include' src include examples --include='*.cpp' --include='*.hpp' --include='*.h' --include='*.c' --include='*.cu' --include='*.cuh')
 
 # A public header compiles on its own, in the order of the arrows; and every module is known here.
 for directory in src/*/; do
