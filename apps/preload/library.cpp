@@ -11,8 +11,8 @@
 #include "apps/preload/real.hpp"
 #include "gar/io.hpp"
 #include "runtime/choice.hpp"
-#include "runtime/mpi/network.hpp"
-#include "runtime/mpi/polite.hpp"
+#include "runtime/transports/mpi/network.hpp"
+#include "runtime/transports/mpi/polite.hpp"
 
 namespace gar::preload {
 

@@ -1,5 +1,5 @@
 // The GPU's reductions and copies against gar::reduce on the host, bit for bit.
-#include "runtime/cuda/kernels.hpp"
+#include "runtime/transports/cuda/kernels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 #include "cuda/device_arena.hpp"
 #include "gar/cuda.hpp"
 #include "gar/errors.hpp"
-#include "runtime/cuda/cuda_call.hpp"
+#include "runtime/transports/cuda/cuda_call.hpp"
 #include "support/collective_cases.hpp"
 
 namespace gar {

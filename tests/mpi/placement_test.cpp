@@ -1,11 +1,11 @@
 // Ranks on a network that is given: the part of it that a communicator sees, who is where, and who may send when.
-#include "runtime/mpi/placement.hpp"
+#include "runtime/transports/mpi/placement.hpp"
 
 #include <chrono>
 #include <cstdlib>
 
 #include "mpi/mpi_test.hpp"
-#include "runtime/mpi/admission.hpp"
+#include "runtime/transports/mpi/admission.hpp"
 
 namespace {
 

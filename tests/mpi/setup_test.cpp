@@ -3,10 +3,10 @@
 #include <set>
 
 #include "mpi/mpi_test.hpp"
-#include "runtime/mpi/hosts.hpp"
-#include "runtime/mpi/mpi_call.hpp"
-#include "runtime/mpi/mpi_transport.hpp"
-#include "runtime/mpi/network.hpp"
+#include "runtime/transports/mpi/hosts.hpp"
+#include "runtime/transports/mpi/mpi_call.hpp"
+#include "runtime/transports/mpi/mpi_transport.hpp"
+#include "runtime/transports/mpi/network.hpp"
 
 namespace {
 
