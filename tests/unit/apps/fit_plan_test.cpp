@@ -1,4 +1,6 @@
 // What `gar fit` measures for which network, in which order, and how it spends a budget.
+#include "apps/gar/fit_plan.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "apps/gar/fit_links.hpp"
 #include "apps/gar/fit_network.hpp"
 #include "apps/gar/fit_options.hpp"
-#include "apps/gar/fit_plan.hpp"
 #include "gar/errors.hpp"
 
 namespace gar::cli {

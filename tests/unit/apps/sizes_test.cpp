@@ -1,8 +1,8 @@
+#include "apps/gar/sizes.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "apps/gar/sizes.hpp"
 
 namespace gar::cli {
 namespace {

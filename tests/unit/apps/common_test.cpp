@@ -1,9 +1,10 @@
+#include "apps/gar/common.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <string>
 
-#include "apps/gar/common.hpp"
 #include "apps/gar/json_output.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
