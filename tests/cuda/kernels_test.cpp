@@ -129,7 +129,7 @@ struct Shape {
   int in_place = -1;  ///< the operand that is the result, too
 };
 
-class Kernels : public testing::Test {
+class Kernels : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string why;

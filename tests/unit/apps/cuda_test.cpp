@@ -269,7 +269,7 @@ int measure_bench(int num_gpus, const std::function<void(const BenchOutcome&, co
     watch.on_note = [&](const std::string& note) { notes.push_back(note); };
     const BenchOutcome outcome = run_bench(*cuda_world(rank, cuda, CudaPath::kIpc), config, watch);
     check(outcome, results, notes);
-    return testing::Test::HasFailure() ? 1 : 0;
+    return ::testing::Test::HasFailure() ? 1 : 0;
   });
 }
 
@@ -307,7 +307,7 @@ int measure_fit(int size, const std::function<void(const FitRun&)>& check) {
     config.budget_s = 4;  // on a busy machine; what matters most comes first
     const FitRun run = run_fit(*cuda_world(rank, cuda, CudaPath::kIpc), config, {});
     if (rank.rank == 0) check(run);
-    return testing::Test::HasFailure() ? 1 : 0;
+    return ::testing::Test::HasFailure() ? 1 : 0;
   });
 }
 

@@ -1,4 +1,6 @@
 // What `gar fit` measures for which network, in which order, and how it spends a budget.
+#include "gar/fit_design.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "measure/fit/links.hpp"
 #include "measure/fit/network.hpp"
 #include "apps/gar/verbs/fit_options.hpp"
-#include "gar/fit_design.hpp"
 #include "gar/errors.hpp"
 
 namespace gar::cli {

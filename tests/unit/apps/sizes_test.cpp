@@ -1,8 +1,9 @@
+#include "gar/quantity.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "gar/quantity.hpp"
 
 namespace gar {
 namespace {

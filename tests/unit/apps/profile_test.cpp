@@ -21,16 +21,16 @@ TEST(Network, TopologyProfileOrBoth) {
   const Network own = load_network({"", kJune});
   EXPECT_TRUE(own.profile);
   EXPECT_EQ(own.topology.num_servers(), 12);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const Network both = load_network({"tree:2x3x4", kJune});
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("knows 2 levels of links, tree:2x3x4 has 3; level 2 keeps"),
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("knows 2 levels of links, tree:2x3x4 has 3; level 2 keeps"),
             std::string::npos);
   EXPECT_EQ(both.topology.num_servers(), 24);
   EXPECT_DOUBLE_EQ(both.topology.path_latency(0, 4), 8e-5);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   (void)load_network({"tree:2x3x4", kJune}, Notes::kOmit);
   (void)load_network({"tree:3x4", kJune});
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(ProfileShow, IncastInWords) {

@@ -1,9 +1,10 @@
+#include "apps/gar/cli/common.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <string>
 
-#include "apps/gar/cli/common.hpp"
 #include "apps/gar/views/json_output.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"

@@ -204,7 +204,7 @@ int exact_to(DataType type) {
 
 // Combining with the library itself, in two different orders, must give what the data say.
 void expect_exact(const BenchData::Setup& setup, std::int64_t first, std::int64_t count) {
-  SCOPED_TRACE(testing::Message() << to_string(setup.type) << " " << to_string(setup.op) << " " << setup.num_ranks);
+  SCOPED_TRACE(::testing::Message() << to_string(setup.type) << " " << to_string(setup.op) << " " << setup.num_ranks);
   const BenchData data(setup);
   const auto bytes = static_cast<std::size_t>(count * size_of(setup.type));
   std::vector<std::vector<std::byte>> inputs(static_cast<std::size_t>(setup.num_ranks), std::vector<std::byte>(bytes));
@@ -448,26 +448,26 @@ TEST(Launch, CommandsOfMpirun) {
 
 TEST(Launch, RanksEndWithTheirCode) {
   EXPECT_EQ(run_local_processes(3, 5, [](const LocalRank& rank) { return rank.rank == 2 ? 1 : 0; }), 1);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(run_local_processes(3, 5,
                                 [](const LocalRank& rank) -> int {
                                   if (rank.rank == 1) throw InvalidArgument("own");
                                   throw TransportError("common");
                                 }),
             4);
-  const std::string text = testing::internal::GetCapturedStderr();
+  const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("gar: rank 1: own\n"), std::string::npos) << text;
   EXPECT_NE(text.find("gar: ranks 0, 2: common\n"), std::string::npos) << text;
 }
 
 TEST(Launch, ReportsKilledRanksAndEndsTheOthers) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const int code = run_local_processes(3, 0.3, [](const LocalRank& rank) {
     if (rank.rank == 1) std::raise(SIGKILL);
     if (rank.rank == 2) pause();  // never ends by itself
     return 0;
   });
-  const std::string text = testing::internal::GetCapturedStderr();
+  const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(code, 4);
   EXPECT_NE(text.find("gar: rank 1: killed by signal 9 (Killed)\n"), std::string::npos) << text;
   EXPECT_NE(text.find("gar: rank 2: did not end within 0.3 s"), std::string::npos) << text;
