@@ -45,8 +45,8 @@ macro(gar_add_cuda)
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     find_package(CUDAToolkit REQUIRED)
-    file(GLOB gar_cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/cuda/*.cpp
-         ${PROJECT_SOURCE_DIR}/src/runtime/cuda/*.cu)
+    file(GLOB gar_cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/transports/cuda/*.cpp
+         ${PROJECT_SOURCE_DIR}/src/runtime/transports/cuda/*.cu)
     add_library(gar_cuda STATIC ${gar_cuda_sources})
     add_library(gar::cuda ALIAS gar_cuda)
     set_target_properties(gar_cuda PROPERTIES POSITION_INDEPENDENT_CODE ON EXPORT_NAME cuda)
@@ -68,14 +68,14 @@ macro(gar_add_cuda)
     mark_as_advanced(GAR_NCCL_INCLUDE_DIR)
     if(GAR_NCCL_INCLUDE_DIR)
       set(GAR_HAS_NCCL ON)
-      file(GLOB gar_nccl_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/nccl/*.cpp)
+      file(GLOB gar_nccl_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/transports/nccl/*.cpp)
       add_library(gar_nccl STATIC ${gar_nccl_sources})
       add_library(gar::nccl ALIAS gar_nccl)
       find_library(GAR_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
       mark_as_advanced(GAR_NCCL_LIBRARY)
       if(GAR_NCCL_LIBRARY)
         # Where the loader does not find it by its name.
-        set_source_files_properties(${PROJECT_SOURCE_DIR}/src/runtime/nccl/nccl_library.cpp
+        set_source_files_properties(${PROJECT_SOURCE_DIR}/src/runtime/transports/nccl/nccl_library.cpp
                                     PROPERTIES COMPILE_DEFINITIONS GAR_NCCL_PATH="${GAR_NCCL_LIBRARY}")
       endif()
       set_target_properties(gar_nccl PROPERTIES POSITION_INDEPENDENT_CODE ON EXPORT_NAME nccl)

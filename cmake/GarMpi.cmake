@@ -121,7 +121,7 @@ endfunction()
 # The library gar_mpi_FLAVOUR (gar::mpi_FLAVOUR), exported with the package. It carries the paths of its MPI itself, so
 # that users of the package need no module to find it.
 function(gar_add_mpi_library flavour)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/mpi/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/transports/mpi/*.cpp)
   string(TOUPPER ${flavour} upper)
   add_library(gar_mpi_${flavour} STATIC ${sources})
   add_library(gar::mpi_${flavour} ALIAS gar_mpi_${flavour})

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "apps/preload/real.hpp"
-#include "runtime/mpi/polite.hpp"
+#include "runtime/transports/mpi/polite.hpp"
 
 namespace gar::preload {
 

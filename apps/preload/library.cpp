@@ -12,8 +12,8 @@
 #include "gar/environment.hpp"
 #include "gar/io.hpp"
 #include "runtime/choice.hpp"
-#include "runtime/mpi/network.hpp"
-#include "runtime/mpi/polite.hpp"
+#include "runtime/transports/mpi/network.hpp"
+#include "runtime/transports/mpi/polite.hpp"
 #include "topology/hash.hpp"
 #include "topology/hosts.hpp"
 

@@ -13,7 +13,7 @@
 #include "apps/preload/settings.hpp"
 #include "apps/preload/shadow.hpp"
 #include "apps/preload/statistics.hpp"
-#include "runtime/mpi/placement.hpp"
+#include "runtime/transports/mpi/placement.hpp"
 
 namespace gar::preload {
 

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "apps/preload/real.hpp"
-#include "runtime/mpi/mpi_call.hpp"
+#include "runtime/transports/mpi/mpi_call.hpp"
 
 namespace gar::preload {
 

@@ -32,8 +32,8 @@
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
 #include "gar/io.hpp"
-#include "runtime/cuda/cuda_call.hpp"
-#include "runtime/cuda/kernels.hpp"
+#include "runtime/transports/cuda/cuda_call.hpp"
+#include "runtime/transports/cuda/kernels.hpp"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include "runtime/arguments.hpp"
 #include "runtime/calibrate.hpp"
 #include "runtime/engine.hpp"
-#include "runtime/shared/exchange_once.hpp"
-#include "runtime/shared/shared_transport.hpp"
+#include "runtime/transports/shared/exchange_once.hpp"
+#include "runtime/transports/shared/shared_transport.hpp"
 
 namespace gar {
 

@@ -10,7 +10,7 @@ fail() {
   echo "cli_test: $*"
   exit 1
 }
-limited() { timeout -k 5 300 "$@"; }
+limited() { timeout -k 10 600 "$@"; }
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 
 code=0

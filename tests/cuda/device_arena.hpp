@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/cuda/cuda_call.hpp"
+#include "runtime/transports/cuda/cuda_call.hpp"
 
 namespace gar::test {
 

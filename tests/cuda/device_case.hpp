@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gar/cuda.hpp"
-#include "runtime/cuda/cuda_call.hpp"
+#include "runtime/transports/cuda/cuda_call.hpp"
 #include "support/collective_cases.hpp"
 #include "support/rank_groups.hpp"
 

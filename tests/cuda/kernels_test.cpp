@@ -1,5 +1,5 @@
 // The GPU's reductions and copies against gar::reduce on the host, bit for bit.
-#include "runtime/cuda/kernels.hpp"
+#include "runtime/transports/cuda/kernels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 #include "cuda/device_arena.hpp"
 #include "gar/cuda.hpp"
 #include "gar/errors.hpp"
-#include "runtime/cuda/cuda_call.hpp"
+#include "runtime/transports/cuda/cuda_call.hpp"
 #include "support/collective_cases.hpp"
 
 namespace gar {
@@ -129,7 +129,7 @@ struct Shape {
   int in_place = -1;  ///< the operand that is the result, too
 };
 
-class Kernels : public testing::Test {
+class Kernels : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string why;

@@ -1,18 +1,11 @@
 #!/usr/bin/env bash
 # gar bench for real: results, JSON, a killed rank, Ctrl-C, and nothing left behind: bench_test.sh GAR SOURCE_DIR
-set -euo pipefail
+# shellcheck source=tests/golden/lib.sh
+source "$(dirname "$0")/lib.sh"
 set -m # jobs of a script without job control ignore Ctrl-C
+command -v python3 >/dev/null || skip "no python3"
 gar=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work"
-export NO_COLOR=1
-fail() {
-  echo "bench_test: $*"
-  exit 1
-}
-limited() { timeout -k 5 100 "$@"; }
-command -v python3 >/dev/null || exit 77
 
 # Every algorithm and size gives a result, and all of them are right.
 limited "$gar" bench --local 3 -b 8 -e 1MiB -f 8 --algo auto,ring,cps -c 1 -n 3 -w 1 --json >out.json || fail "exit code $?"
@@ -56,58 +49,54 @@ nothing_left() {
   [[ -z $(find /dev/shm -name "*gar-$1-*" 2>/dev/null) ]] || fail "something is left in /dev/shm: $(ls /dev/shm)"
 }
 
-# A rank that is killed: exit code 4, its name, and nothing is left.
-"$gar" bench --local 4 -b 1MiB -e 1MiB -n 1000000 -w 0 -c 0 --timeout 5 >out.txt 2>err.txt &
+# is_computing PID: the process has used the processor for 0.3 s, so that it is past its start whatever else runs here.
+is_computing() {
+  local stat
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  read -ra stat <<<"${stat##*) }"
+  ((stat[11] + stat[12] >= 30))
+}
+# ranks_compute PID NUMBER: as many ranks of that parent are in the middle of their work; they are $children then.
+ranks_compute() {
+  local child
+  mapfile -t children < <(pgrep -P "$1" || true)
+  ((${#children[@]} == $2)) || return 1
+  for child in "${children[@]}"; do is_computing "$child" || return 1; done
+}
+none_left() {
+  local child
+  for child in "${children[@]}"; do
+    if kill -0 "$child" 2>/dev/null; then return 1; fi
+  done
+}
+
+# A rank that is killed: exit code 4, its name, and nothing is left. The time limit is so long that only its death can be
+# what the others notice.
+"$gar" bench --local 4 -b 1MiB -e 1MiB -n 1000000000 -w 0 -c 0 --timeout 600 >out.txt 2>err.txt &
 pid=$!
-for ((i = 0; i < 300; i++)); do
-  mapfile -t children < <(pgrep -P $pid || true)
-  ((${#children[@]} == 4)) && break
-  sleep 0.1
-done
-((${#children[@]} == 4)) || fail "the ranks did not start: $(cat err.txt)"
-sleep 1
+wait_until ranks_compute $pid 4 || fail "the ranks did not start: $(cat err.txt)"
 kill -KILL "${children[2]}"
 code=0
 wait $pid || code=$?
 ((code == 4)) || fail "a killed rank: exit code $code instead of 4: $(cat err.txt)"
 grep -q '^gar: rank [0-3]: killed by signal 9 (Killed)$' err.txt || fail "it is not said who was killed: $(cat err.txt)"
 ((10 >= $(wc -l <err.txt))) || fail "too many messages: $(cat err.txt)"
-for child in "${children[@]}"; do
-  if kill -0 "$child" 2>/dev/null; then fail "a rank is left: $child"; fi
-done
+none_left || fail "a rank is left: ${children[*]}"
 nothing_left $pid
 
 # The parent is killed: the ranks end with it.
-"$gar" bench --local 3 -b 1MiB -e 1MiB -n 1000000 -w 0 -c 0 --timeout 5 >out.txt 2>err.txt &
+"$gar" bench --local 3 -b 1MiB -e 1MiB -n 1000000000 -w 0 -c 0 --timeout 600 >out.txt 2>err.txt &
 pid=$!
-for ((i = 0; i < 300; i++)); do
-  mapfile -t children < <(pgrep -P $pid || true)
-  ((${#children[@]} == 3)) && break
-  sleep 0.1
-done
-sleep 1
+wait_until ranks_compute $pid 3 || fail "the ranks did not start: $(cat err.txt)"
 kill -KILL $pid
 wait $pid 2>/dev/null || true
-for ((i = 0; i < 100; i++)); do
-  left=0
-  for child in "${children[@]}"; do
-    if kill -0 "$child" 2>/dev/null; then left=1; fi
-  done
-  ((left)) || break
-  sleep 0.1
-done
-((left == 0)) || fail "ranks are left after their parent"
+wait_until none_left || fail "ranks are left after their parent"
 nothing_left $pid
 
 # Ctrl-C: what has been measured is printed, the document is whole.
-"$gar" bench --local 2 -b 4KiB -e 1GiB -f 262144 -n 1000000 -w 0 -c 0 --json >out.json 2>err.txt &
+"$gar" bench --local 2 -b 4KiB -e 4KiB -n 1000000000 -w 0 -c 0 --json >out.json 2>err.txt &
 pid=$!
-for ((i = 0; i < 300; i++)); do
-  mapfile -t children < <(pgrep -P $pid || true)
-  ((${#children[@]} == 2)) && break
-  sleep 0.1
-done
-sleep 1
+wait_until ranks_compute $pid 2 || fail "the ranks did not start: $(cat err.txt)"
 kill -INT $pid
 code=0
 wait $pid || code=$?

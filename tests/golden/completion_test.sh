@@ -1,15 +1,10 @@
 #!/usr/bin/env bash
 # The completion scripts load, and complete: completion_test.sh GAR SOURCE_DIR
-set -euo pipefail
+# shellcheck source=tests/golden/lib.sh
+source "$(dirname "$0")/lib.sh"
 gar=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work"
 touch plan.json 'my net.json'
-fail() {
-  echo "completion_test: $*"
-  exit 1
-}
 
 "$gar" completion bash >gar.bash
 bash -n gar.bash || fail "bash does not accept the script"

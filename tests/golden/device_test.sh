@@ -1,14 +1,8 @@
 #!/usr/bin/env bash
 # --device cuda where there is no CUDA, or no GPU: one clear line and exit code 4: device_test.sh GAR
-set -euo pipefail
+# shellcheck source=tests/golden/lib.sh
+source "$(dirname "$0")/lib.sh"
 gar=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export NO_COLOR=1
-fail() {
-  echo "device_test: $*"
-  exit 1
-}
 verbs=("bench --device cuda --local 2" "fit --device cuda" "fit --device cuda --local 2"
   "reproduce fig:calc --device cuda --count 1000")
 
@@ -16,7 +10,7 @@ verbs=("bench --device cuda --local 2" "fit --device cuda" "fit --device cuda --
 refused() {
   local code=0
   # shellcheck disable=SC2086
-  timeout -k 5 60 "$1" $2 >"$work/out.txt" 2>"$work/err.txt" || code=$?
+  limited "$1" $2 >"$work/out.txt" 2>"$work/err.txt" || code=$?
   ((code == 4)) || fail "gar $2: exit code $code: $(cat "$work/out.txt" "$work/err.txt")"
   [[ ! -s $work/out.txt ]] || fail "gar $2 prints: $(cat "$work/out.txt")"
   [[ $(wc -l <"$work/err.txt") == 1 ]] || fail "gar $2: not one line: $(cat "$work/err.txt")"
@@ -31,7 +25,7 @@ done
 
 # gar-cuda without a GPU. Where there is one, tests/cuda/cli_test.sh runs for real.
 [[ -x $(dirname "$gar")/gar-cuda ]] || exit 0
-CUDA_VISIBLE_DEVICES='' timeout -k 5 60 "$(dirname "$gar")/gar-cuda" --version >/dev/null || fail "gar-cuda does not start"
+CUDA_VISIBLE_DEVICES='' limited "$(dirname "$gar")/gar-cuda" --version >/dev/null || fail "gar-cuda does not start"
 export CUDA_VISIBLE_DEVICES=''
 for verb in "${verbs[@]}"; do
   refused "$gar" "$verb" '^gar: --device cuda: there is no GPU: .+'

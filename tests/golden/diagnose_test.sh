@@ -1,24 +1,18 @@
 #!/usr/bin/env bash
 # gar diagnose on what gar bench really prints, and on results that are made slower: diagnose_test.sh GAR SOURCE_DIR
-set -euo pipefail
+# shellcheck source=tests/golden/lib.sh
+source "$(dirname "$0")/lib.sh"
+command -v python3 >/dev/null || skip "no python3"
 gar=$(realpath "$1")
 data=$(realpath "$2")/tests/golden/data
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work"
-export NO_COLOR=1
-fail() {
-  echo "diagnose_test: $*"
-  exit 1
-}
-command -v python3 >/dev/null || exit 77
 
 # Table and document of one real run; how long it took here is nobody's business.
-timeout -k 5 60 "$gar" bench --local 2 -b 4KiB -e 1MiB -f 16 --algo auto,ring,cps -n 2 -w 1 -J out.json >out.txt ||
+limited "$gar" bench --local 2 -b 4KiB -e 1MiB -f 16 --algo auto,ring,cps -n 2 -w 1 -J out.json >out.txt ||
   fail "gar bench ends with $?"
 for results in out.txt out.json; do
   code=0
-  timeout -k 5 60 "$gar" diagnose -p "$data/profile.json" --results $results --json >$results.diagnosis || code=$?
+  limited "$gar" diagnose -p "$data/profile.json" --results $results --json >$results.diagnosis || code=$?
   ((code <= 1)) || fail "$results: exit code $code"
   python3 - $results.diagnosis $code <<'PY' || fail "$results: the document is not as promised"
 import json, sys

@@ -3,19 +3,15 @@
 #
 # In such a block, "$ command" lines are commands and the lines below what they print (standard output, then standard
 # error). The commands of a document run one after the other in one directory, where `data` leads to data/.
-set -euo pipefail
+# shellcheck source=tests/golden/lib.sh
+source "$(dirname "$0")/lib.sh"
 update=''
 if [[ $1 == --update ]]; then
   update=1
   shift
 fi
-gar=$(realpath "$1")
 root=$(realpath "$2")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir "$work/bin"
-ln -s "$gar" "$work/bin/gar"
-export PATH="$work/bin:$PATH" NO_COLOR=1 LC_ALL=C COLUMNS=120
+use_program "$1"
 
 # Prints the document with the output of its commands made anew.
 render() {
@@ -30,9 +26,7 @@ render() {
     elif [[ -z $in_block ]]; then
       echo "$line"
     elif [[ $line == '$ '* ]]; then
-      echo "$line"
-      bash -c "${line#'$ '}" >"$work/out" 2>"$work/err" </dev/null || true
-      cat "$work/out" "$work/err"
+      run_command "$line" || true
     fi
   done
 }
@@ -46,19 +40,7 @@ for document in "$root/README.md" "$root"/docs/*.md; do
   mkdir "$work/run"
   ln -s "$root/data" "$work/run/data"
   (cd "$work/run" && render <"$document" >"$work/actual")
-  if cmp -s "$document" "$work/actual"; then
-    continue
-  elif [[ -n $update ]]; then
-    cp "$work/actual" "$document"
-    echo "updated ${document#"$root"/}"
-  else
-    diff -u --label "${document#"$root"/}" --label actual "$document" "$work/actual" || true
-    echo "${document#"$root"/} shows other output than the program; when the new one is right: make golden"
-    failed=1
-  fi
+  accept_or_compare "$update" "$document" "$work/actual" "${document#"$root"/}" || failed=1
 done
-if ((blocks == 0)); then
-  echo "no document has a console block: the documents or this test are broken"
-  exit 1
-fi
+((blocks)) || fail "no document has a console block: the documents or this test are broken"
 exit $failed

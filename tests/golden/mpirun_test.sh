@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # gar mpirun with launchers and libraries that are made up here, so that no MPI is needed: mpirun_test.sh GAR SOURCE_DIR
-set -euo pipefail
+# shellcheck source=tests/golden/lib.sh
+source "$(dirname "$0")/lib.sh"
 root=$(realpath "$2")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 fail() {
   echo "mpirun_test: $*"
   [[ ! -e $work/err ]] || cat "$work/err"
@@ -34,16 +33,15 @@ launcher ompirun "echo 'mpirun (OpenRTE) 4.1.4'"
 launcher ompirun5 "echo 'mpirun (Open MPI) 5.0.3'"
 launcher hydra "echo 'HYDRA build details:'"
 launcher srun "echo 'slurm 22.05.8'"
-launcher silent "exec sleep 60"
-export PATH=$work/bin:$PATH NO_COLOR=1
-for name in "${!GAR_@}" LD_PRELOAD; do unset "$name"; done
+launcher silent "exec sleep 600"
+export PATH=$work/bin:$PATH
 cd "$work/run"
 ours_o=$work/usr/lib/gar/libgar-preload-openmpi.so ours_m=$work/usr/lib/gar/libgar-preload-mpich.so
 
 # expect CODE 'standard output' 'in standard error' WORDS...
 expect() {
   local code=0 out
-  out=$(timeout 30 "$gar" mpirun "${@:4}" 2>"$work/err" </dev/null) || code=$?
+  out=$(limited "$gar" mpirun "${@:4}" 2>"$work/err" </dev/null) || code=$?
   [[ $code == "$1" ]] || fail "gar mpirun ${*:4}: exit code $code, not $1"
   [[ $out == "$2" ]] || fail "gar mpirun ${*:4} prints '$out', not '$2'"
   [[ -z $3 ]] || grep -qF -- "$3" "$work/err" || fail "gar mpirun ${*:4} does not say '$3'"

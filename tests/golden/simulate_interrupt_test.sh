@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
 # Ctrl-C ends a simulation with partial results and a valid trace: simulate_interrupt_test.sh GAR SOURCE_DIR
-set -euo pipefail
+# shellcheck source=tests/golden/lib.sh
+source "$(dirname "$0")/lib.sh"
 set -m # jobs of a script without job control ignore Ctrl-C
 gar=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work"
-fail() {
-  echo "simulate_interrupt_test: $*"
-  exit 1
+
+# has_begun PID: a part of the trace is there; fails for good when the program has ended.
+has_begun() {
+  local part
+  for part in trace.json.*.part; do
+    [[ -s $part ]] && return 0
+  done
+  kill -0 "$1" 2>/dev/null || fail "it ended before it could be interrupted: $(cat out err)"
+  return 1
 }
 
 # interrupt ARGUMENTS...: interrupts a long simulation once its trace has begun
@@ -16,13 +21,7 @@ interrupt() {
   rm -f trace.json
   "$gar" simulate -t star:600 --algo ring --count 1e8 --jitter 0.3 --engine flows --trace trace.json "$@" >out 2>err &
   local pid=$! code=0
-  for ((i = 0; i < 600; i++)); do
-    for part in trace.json.*.part; do
-      [[ -s $part ]] && break 2
-    done
-    kill -0 $pid 2>/dev/null || fail "it ended before it could be interrupted: $(cat out err)"
-    sleep 0.1
-  done
+  wait_until has_begun $pid || fail "there is no trace: $(cat out err)"
   kill -INT $pid
   wait $pid || code=$?
   ((code == 4)) || fail "exit code $code instead of 4: $(cat err)"

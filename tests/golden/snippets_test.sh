@@ -3,7 +3,8 @@
 #
 # The lines of a block that starts with "// examples/NAME" stand in that file, in this order; "..." stands for what is
 # left out. Indentation does not count.
-set -euo pipefail
+# shellcheck source=tests/golden/lib.sh
+source "$(dirname "$0")/lib.sh"
 root=$(realpath "$2")
 failed=0
 blocks=0
@@ -44,8 +45,5 @@ for document in "$root/README.md" "$root"/docs/*.md; do
     fi
   done <"$document"
 done
-if ((blocks == 0)); then
-  echo "no document shows a part of an example: the documents or this test are broken"
-  exit 1
-fi
+((blocks)) || fail "no document shows a part of an example: the documents or this test are broken"
 exit $failed

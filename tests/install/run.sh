@@ -69,7 +69,7 @@ for flavour in openmpi mpich; do
   "mpicc.$flavour" -std=c99 "$examples/10_mpi.c" -o "$work/with_$flavour" "${flags[@]}"
   options=(-np 2)
   [[ $flavour == mpich ]] || options+=(--oversubscribe --mca btl "self,vader")
-  timeout 60 "mpirun.$flavour" "${options[@]}" "$work/with_$flavour" | tee "$work/mpi_output"
+  timeout -k 10 300 "mpirun.$flavour" "${options[@]}" "$work/with_$flavour" | tee "$work/mpi_output"
   grep -q '^2 ranks: largest 1 0, sums 1 10 100$' "$work/mpi_output"
   # gar finds the preload library where it was installed, and a program that knows nothing of it runs.
   cat >"$work/plain.c" <<'END'
@@ -83,6 +83,6 @@ int main(int argc, char** argv) {
 }
 END
   "mpicc.$flavour" "$work/plain.c" -o "$work/plain_$flavour"
-  timeout 60 "$work/usr/bin/gar" mpirun --check --min-bytes 0 -- "mpirun.$flavour" "${options[@]}" "$work/plain_$flavour" 2>"$work/mpi_errors"
+  timeout -k 10 300 "$work/usr/bin/gar" mpirun --check --min-bytes 0 -- "mpirun.$flavour" "${options[@]}" "$work/plain_$flavour" 2>"$work/mpi_errors"
   grep -q '^gar: GAR_CHECK: 2 calls compared on 2 ranks, 0 differences$' "$work/mpi_errors"
 done

@@ -3,10 +3,10 @@
 #include <set>
 
 #include "mpi/mpi_test.hpp"
-#include "runtime/mpi/hosts.hpp"
-#include "runtime/mpi/mpi_call.hpp"
-#include "runtime/mpi/mpi_transport.hpp"
-#include "runtime/mpi/network.hpp"
+#include "runtime/transports/mpi/hosts.hpp"
+#include "runtime/transports/mpi/mpi_call.hpp"
+#include "runtime/transports/mpi/mpi_transport.hpp"
+#include "runtime/transports/mpi/network.hpp"
 
 namespace {
 
@@ -174,14 +174,12 @@ void check_errors(MpiTest& test) {
 void check_full_memory(MpiTest& test) {
   CommunicatorOptions large;
   large.staging_bytes = std::int64_t{1} << 39;
-  const auto begin = Clock::now();
   const std::string text = transport_error_of([&] { mpi_communicator(MPI_COMM_WORLD, large); });
   if (test.size() < 3) {  // no host has two ranks
     test.expect(text.empty(), "without shared memory there is no error: " + text);
     return;
   }
   test.expect(text.find("shared memory") != std::string::npos, "too little shared memory: '" + text + "'");
-  test.expect(seconds_since(begin) < 10, "the error comes soon");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ flavour=$1 mpirun=$2 library=$3 mode=$4 ranks=$5
 shift 5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 UCX_LOG_LEVEL=error
+export LC_ALL=C OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 UCX_LOG_LEVEL=error
 export OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo UCX_NET_DEVICES=lo
 fail() {
   echo "run.sh: $*"
@@ -30,7 +30,7 @@ run() {
     shift
   done
   shift
-  timeout -k 5 "${PRELOAD_TEST_SECONDS:-60}" "$mpirun" "${options[@]}" -n "$ranks" "$@" >"$work/out" 2>"$work/err" </dev/null
+  timeout -k 10 300 "$mpirun" "${options[@]}" -n "$ranks" "$@" >"$work/out" 2>"$work/err" </dev/null
 }
 
 # The program's "calls N" are the least that the library has to have compared.

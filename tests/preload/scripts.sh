@@ -7,7 +7,7 @@ build=$(realpath "$3")
 libraries=$(dirname "$gar")/../lib/gar
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 UCX_LOG_LEVEL=error
+export LC_ALL=C OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 UCX_LOG_LEVEL=error
 export OMPI_MCA_btl=self,vader OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1 UCX_NET_DEVICES=lo
 for name in "${!GAR_@}" LD_PRELOAD; do unset "$name"; done
 cd "$work" || exit 1
@@ -34,7 +34,7 @@ program() { echo "$build/tests/preload/preload_$1_$2"; }
 runs() {
   local expected=$1 code=0
   shift
-  timeout -k 5 60 "$@" >out 2>err </dev/null || code=$?
+  timeout -k 10 300 "$@" >out 2>err </dev/null || code=$?
   case $expected in
     error) ((code != 0 && code != 124 && code != 137)) || fail "$*: exit code $code, not an error" ;;
     *) ((code == expected)) || fail "$*: exit code $code, not $expected" ;;

@@ -22,7 +22,7 @@ void expect_right(const Plan& plan) {
   EXPECT_TRUE(report.ok) << plan.algorithm << " on " << plan.num_ranks << " ranks: " << report.problem;
   if (plan.num_ranks < 2 || plan.num_ranks > 12) return;
   const Plan explicit_plan = make_explicit(plan);
-  EXPECT_EQ(testing::naive_outcome(explicit_plan), testing::Outcome::kRight)
+  EXPECT_EQ(test::naive_outcome(explicit_plan), test::Outcome::kRight)
       << plan.algorithm << " on " << plan.num_ranks << " ranks";
   const VerifyReport same = verify(explicit_plan);
   EXPECT_TRUE(same.ok) << plan.algorithm << " on " << plan.num_ranks << " ranks, explicit: " << same.problem;

@@ -13,11 +13,11 @@
 namespace gar {
 namespace {
 
-using testing::collective_observation;
-using testing::Noise;
-using testing::simulate_times;
-using testing::Truth;
-using testing::usual_observations;
+using test::collective_observation;
+using test::Noise;
+using test::simulate_times;
+using test::Truth;
+using test::usual_observations;
 
 constexpr std::int64_t kNumRanks = 15;
 constexpr double kSmall = 2e4;
@@ -145,7 +145,7 @@ TEST(Fit, RecoversBothLevelsOfATree) {
     SCOPED_TRACE(set);
     std::mt19937_64 random(static_cast<std::uint64_t>(set) + 5000);
     const Topology shape = make_tree({3, 4});
-    Profile truth = testing::profile_of(random_truth(random), shape);
+    Profile truth = test::profile_of(random_truth(random), shape);
     truth.levels[0].incast_threshold.value = 2;
     truth.levels[0].epsilon.value = 0.2 * truth.levels[0].beta.value;
     LevelProfile uplinks = truth.levels[0];

@@ -12,7 +12,7 @@
 namespace gar {
 namespace {
 
-using testing::Outcome;
+using test::Outcome;
 
 std::vector<Plan> correct_plans() {
   std::vector<Plan> plans;
@@ -37,15 +37,15 @@ TEST(Mutation, EveryChangeOfTheResultIsCaught) {
   constexpr int kChanges = 10'000;  // mutations that change the result or leave a message alone
   const std::vector<Plan> plans = correct_plans();
   for (const Plan& plan : plans) {
-    ASSERT_EQ(testing::naive_outcome(plan), Outcome::kRight) << plan.algorithm << " on " << plan.num_ranks;
+    ASSERT_EQ(test::naive_outcome(plan), Outcome::kRight) << plan.algorithm << " on " << plan.num_ranks;
     ASSERT_TRUE(verify(plan).ok) << plan.algorithm << " on " << plan.num_ranks << ": " << verify(plan).problem;
   }
   std::map<Outcome, int> seen;
   for (std::uint64_t i = 0; static_cast<int>(i) < kChanges + seen[Outcome::kRight]; ++i) {
     const std::uint64_t seed = i + 20'240'600;
     const Plan& plan = plans[i % plans.size()];
-    const testing::Mutation mutation = testing::Mutator(seed).mutate(plan);
-    const Outcome outcome = testing::naive_outcome(mutation.plan);
+    const test::Mutation mutation = test::Mutator(seed).mutate(plan);
+    const Outcome outcome = test::naive_outcome(mutation.plan);
     const VerifyReport report = verify(mutation.plan);
     ++seen[outcome];
     ASSERT_EQ(report.ok, outcome == Outcome::kRight)

@@ -102,7 +102,7 @@ Topology small_star(std::int64_t n, LinkParams link, ServerParams server = {}) {
 // 4 floats from rank 0 and 8 from rank 1 to rank 2, with two senders half as fast: at 1/4 float/s each until 1 + 16,
 // then the other 4 floats of rank 1 at 1 float/s.
 TEST(Oracle, FollowsIncastThatFalls) {
-  const Plan plan = testing::plan_of(3, 12, {{0, 0, 2, 0, 4, false}, {0, 1, 2, 4, 12, false}});
+  const Plan plan = test::plan_of(3, 12, {{0, 0, 2, 0, 4, false}, {0, 1, 2, 4, 12, false}});
   const NaiveSimulation s = simulate_naively(plan, small_star(3, {1, 1, 1}), 12);
   EXPECT_DOUBLE_EQ(s.seconds, 21);
   const NaiveTree tree(small_star(3, {1, 1, 1}));
@@ -118,7 +118,7 @@ TEST(Oracle, FollowsIncastThatFalls) {
 //   step 0 of chunk 0: alone from 5 to 9, with another until 13;   step 1 of chunk 0: from 13, with another, until 25;
 //   step 0 of chunk 1: from 9, with another, until 21;             step 1 of chunk 1: from 21, alone from 25 to 29.
 TEST(Oracle, CalculationsOfSeveralChunksShareTheServer) {
-  Plan plan = testing::plan_of(3, 4, {{0, 0, 2, 0, 4, true}, {1, 1, 2, 0, 4, true}});
+  Plan plan = test::plan_of(3, 4, {{0, 0, 2, 0, 4, true}, {1, 1, 2, 0, 4, true}});
   plan.num_chunks = 2;
   const NaiveSimulation s = simulate_naively(plan, small_star(3, {1, 0, 9}, {3, 0}), 4);
   EXPECT_DOUBLE_EQ(s.seconds, 29);

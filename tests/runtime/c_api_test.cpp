@@ -47,9 +47,9 @@ struct Ranks {
   std::vector<gar_comm*> comms;
 };
 
-gar_options quick() {
+gar_options patient() {
   gar_options options = GAR_OPTIONS_INIT;
-  options.timeout_s = 20;
+  options.timeout_s = 3600;
   return options;
 }
 
@@ -279,7 +279,7 @@ TEST(CApi, OptionsReachTheCommunicator) {
 
 TEST(CApi, FilesAndPlansThatDoNotFit) {
   gar_comm* comms[2] = {};
-  gar_options options = quick();
+  gar_options options = patient();
   options.plan_file = "/nowhere/plan.json";
   EXPECT_EQ(gar_comm_create_threads(2, &options, comms), GAR_ERROR_PARSE);
   EXPECT_NE(std::string(gar_last_error()).find("/nowhere/plan.json"), std::string::npos) << gar_last_error();
@@ -322,7 +322,7 @@ TEST(CApi, PeersThatDoNotCome) {
 }
 
 TEST(CApi, CallsThatDiffer) {
-  const gar_options options = quick();
+  const gar_options options = patient();
   const Ranks ranks(2, &options);
   ranks.each([](gar_comm* comm, int rank) {
     float x[3] = {};
@@ -372,7 +372,7 @@ void expect_results(gar_comm* comm, int rank) {
 }
 
 TEST(CApi, Results) {
-  const gar_options options = quick();
+  const gar_options options = patient();
   const Ranks ranks(kSize, &options);
   ranks.each([](gar_comm* comm, int rank) {
     EXPECT_EQ(gar_comm_rank(comm), rank);
@@ -383,7 +383,7 @@ TEST(CApi, Results) {
 }
 
 TEST(CApi, RequestsInAnyOrder) {
-  const gar_options options = quick();
+  const gar_options options = patient();
   const Ranks ranks(kSize, &options);
   ranks.each([](gar_comm* comm, int rank) {
     const std::vector<std::int64_t> in = input(rank);
@@ -414,7 +414,7 @@ TEST(CApi, RequestsInAnyOrder) {
 }
 
 TEST(CApi, PersistentRequests) {
-  const gar_options options = quick();
+  const gar_options options = patient();
   const Ranks ranks(kSize, &options);
   ranks.each([](gar_comm* comm, int rank) {
     std::vector<std::int32_t> x(kSize * 5);
@@ -444,7 +444,7 @@ TEST(CApi, LogSaysWhatRuns) {
     std::mutex mutex;
     std::string text;
   } notes;
-  gar_options options = quick();
+  gar_options options = patient();
   options.log_user = &notes;
   options.log = [](const char* text, void* user) {
     auto& into = *static_cast<Notes*>(user);

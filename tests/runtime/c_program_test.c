@@ -68,7 +68,7 @@ static void work(gar_comm* comm, int rank) {
 static void run_processes(void) {
   char name[64];
   gar_options options = GAR_OPTIONS_INIT;
-  options.timeout_s = 20;
+  options.timeout_s = 300;
   snprintf(name, sizeof name, "c_program_test.%ld", (long)getpid());
   for (int rank = 0; rank < kNumRanks; ++rank) {
     const pid_t child = fork();

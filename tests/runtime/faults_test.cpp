@@ -1,5 +1,8 @@
-// Processes that die, hang, leave or never come: every survivor reports, in time, which rank it was; nothing is left
-// behind.
+// Processes that die, hang, leave or never come: every survivor reports which rank it was, and nothing is left behind.
+//
+// No test looks at a clock. Deaths are noticed as such: the time limit of these communicators is never reached, so that
+// a survivor that waits for it hangs here and is found out. Silence can only be noticed by a time limit; it is short
+// then, but long enough for ranks that are merely slow.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/time.h>
@@ -27,8 +30,7 @@ namespace {
 using test::check;
 using test::Processes;
 
-constexpr double kTimeout = 3;
-constexpr double kSlack = 4;  // For a busy machine and for sanitizers.
+constexpr double kSilence = 5;  ///< seconds without a sign of life that are a fault in some of the tests
 
 /// All tests of this program, and what must be true before and after each.
 class Faults : public ::testing::Test {
@@ -47,9 +49,9 @@ class Faults : public ::testing::Test {
     EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "there is still a process";
   }
 
-  static CommunicatorOptions options() {
+  static CommunicatorOptions within(double timeout_s) {
     CommunicatorOptions out;
-    out.timeout_s = kTimeout;
+    out.timeout_s = timeout_s;
     return out;
   }
 
@@ -72,25 +74,21 @@ class Job {
     }
   }
   void await_running() { shared_.await(0, static_cast<std::uint64_t>(size_)); }
-  void signal(int rank, int number) {
-    time_ = test::Clock::now();
-    processes_.signal(rank, number);
-  }
-  /// Signals without a new time.
-  void also_signal(int rank, int number) { processes_.signal(rank, number); }
+  void signal(int rank, int number) { processes_.signal(rank, number); }
+  void await_report(int rank) { shared_.await(static_cast<std::size_t>(rank) + 1, 1); }
   bool has_reported(int rank) { return shared_[static_cast<std::size_t>(rank) + 1] != 0; }
 
-  /// Every rank but `victim` has thrown a TransportError that names it, within the limit.
-  void expect_reports(int victim, double limit_s) {
-    const auto outcomes = processes_.collect(limit_s + 20);
+  /// Every rank but `victim` has thrown a TransportError that names it. While a job starts, a rank may come when the
+  /// others have given up; it can only say that rank 0 is not there.
+  void expect_reports(int victim, bool is_starting = false) {
+    const auto outcomes = processes_.collect();
     for (int rank = 0; rank < size_; ++rank) {
       const auto& outcome = outcomes[static_cast<std::size_t>(rank)];
       if (rank == victim) continue;
       EXPECT_TRUE(outcome.text.starts_with("TransportError: ")) << "rank " << rank << ": " << outcome.text;
-      EXPECT_NE(outcome.text.find("rank " + std::to_string(victim)), std::string::npos)
+      const bool is_late = is_starting && rank != 0 && outcome.text.find("rank 0") != std::string::npos;
+      EXPECT_TRUE(is_late || outcome.text.find("rank " + std::to_string(victim)) != std::string::npos)
           << "rank " << rank << " does not name rank " << victim << ": " << outcome.text;
-      const double seconds = report_time(rank) - std::chrono::duration<double>(time_.time_since_epoch()).count();
-      EXPECT_LT(seconds, limit_s) << "rank " << rank << ": " << outcome.text;
     }
   }
 
@@ -106,17 +104,14 @@ class Job {
         check(values.front() == static_cast<float>(size_) && values.back() == static_cast<float>(size_), "the sum");
       }
     } catch (...) {
-      const auto now = std::chrono::duration<double>(test::Clock::now().time_since_epoch()).count();
-      shared_[static_cast<std::size_t>(rank) + 1] = static_cast<std::uint64_t>(now * 1e6);
+      shared_[static_cast<std::size_t>(rank) + 1] = 1;
       throw;
     }
   }
-  double report_time(int rank) { return static_cast<double>(shared_[static_cast<std::size_t>(rank) + 1]) * 1e-6; }
 
   int size_;
-  test::SharedArray shared_;  ///< ranks that run; then, per rank, when it threw (us)
+  test::SharedArray shared_;  ///< number of ranks that run; then, per rank, whether it has thrown
   Processes processes_;
-  test::Clock::time_point time_ = test::Clock::now();
 };
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
@@ -127,29 +122,28 @@ TEST_F(Faults, OneOfEightIsKilledInTheMiddleOfARun) {
     SCOPED_TRACE("trial " + std::to_string(trial));
     const int victim = trial < 8 ? trial : static_cast<int>(random() % 8);
     Job job(8);
-    job.start(options());
+    job.start(within(test::kNoLimit));
     job.await_running();
     sleep_for(static_cast<double>(random() % 1000) * 2e-4);
     job.signal(victim, SIGKILL);
-    job.expect_reports(victim, kTimeout + kSlack);
+    job.expect_reports(victim);
     expect_nothing_left();
   }
 }
 
-// At any moment of the start: before a process has come, while it waits for others, while costs are measured. What a
-// killed rank 0 leaves behind is removed by the next job at the latest.
+// At any moment of the start: before a process has come, while it waits for others, while costs are measured. A process
+// that dies before it has come is missed when the time limit ends. What a killed rank 0 leaves behind is removed by the
+// next job at the latest.
 TEST_F(Faults, OneOfEightIsKilledWhileTheyStart) {
   std::mt19937_64 random(2);
   for (int trial = 0; trial < test::scaled(2, 10, 60); ++trial) {
     SCOPED_TRACE("trial " + std::to_string(trial));
     const int victim = trial % 2 == 0 ? 0 : static_cast<int>(random() % 8);
-    CommunicatorOptions short_limit = options();
-    short_limit.timeout_s = 1;
     Job job(8);
-    job.start(short_limit);
+    job.start(within(kSilence));
     sleep_for(static_cast<double>(random() % 1000) * (trial % 3 == 0 ? 1e-4 : 1e-5));
     job.signal(victim, SIGKILL);
-    job.expect_reports(victim, 1 + kSlack);
+    job.expect_reports(victim, true);
     if (is_private()) {
       test::run_processes(1, [](test::Member& member) { member.communicator({}); });
       expect_nothing_left();
@@ -160,34 +154,25 @@ TEST_F(Faults, OneOfEightIsKilledWhileTheyStart) {
 TEST_F(Faults, OneOfEightHangs) {
   for (const int victim : {0, 5}) {
     Job job(8);
-    job.start(options());
+    job.start(within(kSilence));
     job.await_running();
     job.signal(victim, SIGSTOP);
     for (int rank = 0; rank < 8; ++rank) {
-      const auto start = test::Clock::now();
-      while (rank != victim && !job.has_reported(rank) && test::seconds_since(start) < 20) sleep_for(0.01);
+      if (rank != victim) job.await_report(rank);
     }
     // It comes to itself, and hears that the others have given up.
-    job.also_signal(victim, SIGCONT);
-    job.expect_reports(victim, kTimeout + kSlack);
+    job.signal(victim, SIGCONT);
+    job.expect_reports(victim);
     EXPECT_TRUE(job.has_reported(victim));
   }
 }
 
 TEST_F(Faults, OneNeverComes) {
   for (const int absent : {0, 2}) {
-    CommunicatorOptions short_limit = options();
-    short_limit.timeout_s = 1;
     Job job(4);
-    job.start(short_limit, {absent});
-    job.expect_reports(absent, 1 + kSlack);
+    job.start(within(kSilence), {absent});
+    job.expect_reports(absent);
   }
-}
-
-/// Runs 4 processes with a long time limit; each gets its communicator.
-std::vector<std::string> run_four(const std::function<void(Communicator)>& body) {
-  return test::run_processes(
-      4, [&](test::Member& member) { body(member.communicator(CommunicatorOptions{})); }, 25);
 }
 
 void reduce(Communicator& communicator, std::size_t count) {
@@ -198,15 +183,14 @@ void reduce(Communicator& communicator, std::size_t count) {
 
 // A process that ends without a word, between two operations.
 TEST_F(Faults, OneExitsWithoutLeaving) {
-  const auto outcomes = run_four([&](Communicator communicator) {
+  const auto outcomes = test::run_processes(4, [](test::Member& member) {
+    Communicator communicator = member.communicator(within(test::kNoLimit));
     reduce(communicator, 1000);
     if (communicator.rank() == 3) _exit(0);
-    const auto start = test::Clock::now();
     try {
       reduce(communicator, 1'000'000);
       throw test::Failure("no error");
     } catch (const TransportError& error) {
-      check(test::seconds_since(start) < 10, std::string("late: ") + error.what());
       check(std::string(error.what()).find("rank 3") != std::string::npos, error.what());
     }
   });
@@ -216,17 +200,14 @@ TEST_F(Faults, OneExitsWithoutLeaving) {
 // Leaving is not a fault when all have made the same calls: some are long gone while others still read the last result.
 TEST_F(Faults, LeavingAfterTheLastOperationIsNoFault) {
   for (const std::size_t count : {std::size_t{1}, std::size_t{3000}, std::size_t{1'000'003}}) {
-    const auto outcomes = test::run_processes(
-        6,
-        [&](test::Member& member) {
-          std::mt19937_64 random(static_cast<std::uint64_t>(member.rank) + count);
-          for (int i = 0; i < test::scaled(5, 20, 200); ++i) {
-            Communicator communicator = member.communicator({});
-            for (int k = 0; k < i % 3; ++k) reduce(communicator, count);
-            if (random() % 4 == 0) sleep_for(0.005);
-          }
-        },
-        100);
+    const auto outcomes = test::run_processes(6, [&](test::Member& member) {
+      std::mt19937_64 random(static_cast<std::uint64_t>(member.rank) + count);
+      for (int i = 0; i < test::scaled(5, 20, 200); ++i) {
+        Communicator communicator = member.communicator({});
+        for (int k = 0; k < i % 3; ++k) reduce(communicator, count);
+        if (random() % 4 == 0) sleep_for(0.005);
+      }
+    });
     EXPECT_EQ(test::failures(outcomes), "") << count;
   }
 }
@@ -234,15 +215,16 @@ TEST_F(Faults, LeavingAfterTheLastOperationIsNoFault) {
 // A child that a process has forked must not pass for the process itself.
 TEST_F(Faults, OneThatHasAChildIsKilled) {
   const std::string name = test::unique_name("child");
+  test::SharedArray child(1);  // goes on until the survivors have reported
   Processes processes;
   for (int rank = 0; rank < 3; ++rank) {
     processes.start([&, rank] {
-      Communicator communicator = shared_memory_communicator(name, rank, 3, options());
+      Communicator communicator = shared_memory_communicator(name, rank, 3, within(kSilence));
       reduce(communicator, 10);
       if (rank == 1) {
         if (fork() == 0) {
           prctl(PR_SET_PDEATHSIG, 0);
-          sleep_for(1);
+          child.await(0, 1);
           _exit(0);
         }
         raise(SIGKILL);
@@ -250,9 +232,8 @@ TEST_F(Faults, OneThatHasAChildIsKilled) {
       reduce(communicator, 1'000'000);
     });
   }
-  const auto start = test::Clock::now();
-  const auto outcomes = processes.collect(20);
-  EXPECT_LT(test::seconds_since(start), kTimeout + kSlack);
+  const auto outcomes = processes.collect();
+  child[0] = 1;
   for (const int rank : {0, 2}) {
     const std::string& text = outcomes[static_cast<std::size_t>(rank)].text;
     EXPECT_TRUE(text.starts_with("TransportError: ") && text.find("rank 1") != std::string::npos) << text;
@@ -263,24 +244,21 @@ TEST_F(Faults, OneThatHasAChildIsKilled) {
 
 // Signals interrupt system calls; that is no fault.
 TEST_F(Faults, SignalsAreHarmless) {
-  const auto outcomes = test::run_processes(
-      4,
-      [](test::Member& member) {
-        struct sigaction action {};
-        action.sa_handler = [](int) {};
-        sigaction(SIGALRM, &action, nullptr);
-        const itimerval often{{0, 700 + member.rank * 50}, {0, 700}};
-        setitimer(ITIMER_REAL, &often, nullptr);
-        for (int i = 0; i < 5; ++i) {
-          Communicator communicator = member.communicator({});
-          for (const std::size_t count : {1, 1000, 300'000}) {
-            for (int k = 0; k < test::scaled(5, 20, 200); ++k) reduce(communicator, count);
-          }
-        }
-        const itimerval never{};
-        setitimer(ITIMER_REAL, &never, nullptr);
-      },
-      100);
+  const auto outcomes = test::run_processes(4, [](test::Member& member) {
+    struct sigaction action {};
+    action.sa_handler = [](int) {};
+    sigaction(SIGALRM, &action, nullptr);
+    const itimerval often{{0, 700 + member.rank * 50}, {0, 700}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+    for (int i = 0; i < 5; ++i) {
+      Communicator communicator = member.communicator({});
+      for (const std::size_t count : {1, 1000, 300'000}) {
+        for (int k = 0; k < test::scaled(5, 20, 200); ++k) reduce(communicator, count);
+      }
+    }
+    const itimerval never{};
+    setitimer(ITIMER_REAL, &never, nullptr);
+  });
   EXPECT_EQ(test::failures(outcomes), "");
 }
 
@@ -291,7 +269,7 @@ TEST_F(Faults, RequestsUnderWayReportADeath) {
     Processes processes;
     for (int rank = 0; rank < 3; ++rank) {
       processes.start([&, rank] {
-        Communicator communicator = shared_memory_communicator(name, rank, 3, options());
+        Communicator communicator = shared_memory_communicator(name, rank, 3, within(test::kNoLimit));
         reduce(communicator, 10);
         if (rank == 2) raise(SIGKILL);
         std::vector<float> a(2'000'000);
@@ -309,9 +287,7 @@ TEST_F(Faults, RequestsUnderWayReportADeath) {
         }
       });
     }
-    const auto start = test::Clock::now();
-    const auto outcomes = processes.collect(20);
-    EXPECT_LT(test::seconds_since(start), kTimeout + kSlack);
+    const auto outcomes = processes.collect();
     EXPECT_EQ(outcomes[0].text + outcomes[1].text, "");
   }
 }

@@ -1,4 +1,5 @@
-// Ranks that do not ask for the same: every rank is told which rank asked for what, soon, and nothing hangs or crashes.
+// Ranks that do not ask for the same: every rank is told which rank asked for what, and nothing hangs or crashes. The
+// time limit is never reached, so that a rank that waits for it hangs here and is found out.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -21,27 +22,22 @@ namespace {
 using test::check;
 using test::Via;
 
-constexpr double kTimeout = 30;
-constexpr double kSoon = 10;  // Well before a timeout, even on a busy machine.
-
 class Mismatch : public ::testing::TestWithParam<Via> {
  protected:
   static CommunicatorOptions options() {
     CommunicatorOptions out;
-    out.timeout_s = kTimeout;
+    out.timeout_s = test::kNoLimit;
     return out;
   }
 };
 INSTANTIATE_TEST_SUITE_P(Transports, Mismatch, ::testing::Values(Via::kThreads, Via::kProcesses),
                          [](const auto& test_info) { return test::to_string(test_info.param); });
 
-/// What the operation throws on this rank; it must throw, and soon.
+/// What the operation throws on this rank; it must throw.
 std::string error_of(const std::function<void()>& operation) {
-  const auto start = test::Clock::now();
   try {
     operation();
   } catch (const TransportError& error) {
-    check(test::seconds_since(start) < kSoon, std::string("the error came late: ") + error.what());
     return error.what();
   }
   throw test::Failure("no error");
@@ -201,13 +197,11 @@ TEST_P(Mismatch, InReproducibleMode) {
 void expect_agreement_or_errors(const std::function<CommunicatorOptions(int)>& options_of) {
   test::SharedArray right(1);
   const auto outcomes = test::run_processes(5, [&](test::Member& member) {
-    const auto start = test::Clock::now();
     try {
       Communicator communicator = member.communicator(options_of(member.rank));
       test::run_case(communicator, all_reduce_of(100'003), 1);
       ++right[0];
     } catch (const TransportError& error) {
-      check(test::seconds_since(start) < kSoon, std::string("late: ") + error.what());
       check(std::string(error.what()).find("rank") != std::string::npos, error.what());
     }
   });
@@ -219,7 +213,7 @@ TEST(DifferentOptions, AreNoticed_shm) {
   const auto all_but_one = [](const auto& usual, const auto& other) {
     return [=](int rank) {
       CommunicatorOptions options;
-      options.timeout_s = kTimeout;
+      options.timeout_s = test::kNoLimit;
       (rank == 2 ? other : usual)(options);
       return options;
     };

@@ -235,7 +235,7 @@ TEST(Arguments, BadOnesAreRefusedAndDoNoHarm) {
 
 TEST(Arguments, SharedMemoryNamesRanksAndSizes) {
   CommunicatorOptions options;
-  options.timeout_s = 2;
+  options.timeout_s = test::kNoLimit;
   const auto join = [&](const std::string& name, int rank, int size) {
     return thrown([&] { shared_memory_communicator(name, rank, size, options); });
   };

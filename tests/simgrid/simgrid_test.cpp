@@ -98,7 +98,7 @@ Plan plan_of(const std::string& algorithm, const Topology& topology, double size
   return plan;
 }
 
-class SimGrid : public testing::Test {
+class SimGrid : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     std::printf("%-52s %18s %18s %12s\n", "case", "SimGrid, seconds", "ours, seconds", "difference");

@@ -33,7 +33,7 @@ inline Topology topology_with(std::mt19937_64& random, int num_ranks) {
 /// several from one peer in a step, parts of the vector that travel different ways.
 inline Plan odd_explicit_plan(std::mt19937_64& random, int num_ranks) {
   constexpr std::int64_t kUnits = 29;
-  std::vector<testing::Transfer> transfers;
+  std::vector<test::Transfer> transfers;
   std::int64_t step = 0;
   const std::int64_t cut = uniform(random, 1, kUnits - 1);
   const auto n = static_cast<std::int32_t>(num_ranks);
@@ -48,7 +48,7 @@ inline Plan odd_explicit_plan(std::mt19937_64& random, int num_ranks) {
     transfers.push_back({step, hop, hop + 1, 0, cut, false});
     transfers.push_back({step, n - 1 - hop, n - 2 - hop, cut, kUnits, false});
   }
-  return testing::plan_of(num_ranks, kUnits, transfers);
+  return test::plan_of(num_ranks, kUnits, transfers);
 }
 
 inline std::string with_factors(const char* name, const Factors& factors) {

@@ -8,7 +8,7 @@
 
 #include "gar/plan.hpp"
 
-namespace gar::testing {
+namespace gar::test {
 
 /// A plan in which nobody does anything yet.
 inline Plan idle_plan(std::int64_t num_ranks, std::int64_t num_units, std::int64_t count = 0) {
@@ -65,4 +65,4 @@ inline Plan plan_of(std::int64_t num_ranks, std::int64_t num_units, const std::v
   return plan;
 }
 
-}  // namespace gar::testing
+}  // namespace gar::test

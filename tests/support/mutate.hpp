@@ -12,7 +12,7 @@
 #include "gar/plan.hpp"
 #include "support/explicit_plan.hpp"
 
-namespace gar::testing {
+namespace gar::test {
 
 struct Mutation {
   Plan plan;
@@ -101,4 +101,4 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-}  // namespace gar::testing
+}  // namespace gar::test

@@ -12,7 +12,7 @@
 
 #include "gar/plan.hpp"
 
-namespace gar::testing {
+namespace gar::test {
 
 /// Why a plan is right or wrong.
 enum class Outcome { kRight, kWrongResult, kUnmatched, kAmbiguous };
@@ -116,4 +116,4 @@ class NaiveRun {
 /// products of ranks and units that fit into 64 bits.
 inline Outcome naive_outcome(const Plan& plan) { return NaiveRun(plan).run(); }
 
-}  // namespace gar::testing
+}  // namespace gar::test

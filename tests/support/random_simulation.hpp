@@ -84,8 +84,8 @@ inline Topology with_strong_incast(std::mt19937_64& random, const Topology& topo
 inline Plan random_messages(std::mt19937_64& random, std::int64_t num_ranks) {
   constexpr std::int64_t kSlots = 6;
   constexpr std::int64_t kUnitsPerSlot = 5;
-  std::vector<testing::Transfer> transfers;
-  std::vector<testing::Transfer> last;
+  std::vector<test::Transfer> transfers;
+  std::vector<test::Transfer> last;
   std::int64_t number = 0;
   for (std::int64_t left = uniform(random, 1, 7); left > 0; --left) {
     if (last.empty() || chance(random, 0.6)) {
@@ -107,11 +107,11 @@ inline Plan random_messages(std::mt19937_64& random, std::int64_t num_ranks) {
                         begin + uniform(random, 1, kUnitsPerSlot), accumulating.contains({to, slot})});
       }
     }
-    for (testing::Transfer& t : last) t.step = number;
+    for (test::Transfer& t : last) t.step = number;
     transfers.insert(transfers.end(), last.begin(), last.end());
     number += uniform(random, 1, 3) / 2 + 1;
   }
-  Plan plan = testing::plan_of(num_ranks, kSlots * kUnitsPerSlot, transfers);
+  Plan plan = test::plan_of(num_ranks, kSlots * kUnitsPerSlot, transfers);
   plan.algorithm = "random messages";
   return plan;
 }

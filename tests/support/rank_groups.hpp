@@ -36,6 +36,12 @@ inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Seconds after which something hangs: a machine that is only busy, or a sanitizer, needs much less. No test asserts
+/// that something is faster than this.
+inline constexpr double kLongestWait = 300;
+/// A communicator's time limit that no test reaches: an error that comes must have another reason than silence.
+inline constexpr double kNoLimit = 3600;
+
 /// A rank's way to say that a check failed.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -192,8 +198,8 @@ class Processes {
 
   void signal(int process, int number) const { kill(children_[static_cast<std::size_t>(process)].pid, number); }
 
-  /// Waits until all have ended, or kills those that have not after so many seconds.
-  std::vector<Outcome> collect(double limit_s) {
+  /// Waits until all have ended, or kills those that have not after this many seconds.
+  std::vector<Outcome> collect(double limit_s = kLongestWait) {
     const auto start = Clock::now();
     std::vector<Outcome> outcomes;
     for (const Child& child : children_) {
@@ -246,7 +252,7 @@ class Processes {
   std::vector<Child> children_;
 };
 
-inline std::vector<std::string> run_processes(int size, const Body& body, double limit_s = 300) {
+inline std::vector<std::string> run_processes(int size, const Body& body, double limit_s = kLongestWait) {
   const std::string name = unique_name();
   Processes processes;
   for (int rank = 0; rank < size; ++rank) {
@@ -264,7 +270,7 @@ inline std::vector<std::string> run_processes(int size, const Body& body, double
 }
 
 /// `limit_s` is for processes; threads have the time limits of their communicators only.
-inline std::vector<std::string> run_ranks(Via via, int size, const Body& body, double limit_s = 300) {
+inline std::vector<std::string> run_ranks(Via via, int size, const Body& body, double limit_s = kLongestWait) {
   return via == Via::kThreads ? run_threads(size, body) : run_processes(size, body, limit_s);
 }
 

@@ -27,11 +27,12 @@ class SharedArray {
   std::atomic<std::uint64_t>& operator[](std::size_t i) { return values_[i]; }
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  /// Waits, without the library, until a value has been reached; throws Failure after 60 s.
+  /// Waits, without the library, until a value has been reached; throws Failure when a busy machine cannot be the
+  /// reason any more.
   void await(std::size_t i, std::uint64_t at_least) {
     const auto start = Clock::now();
     while (values_[i].load() < at_least) {
-      check(seconds_since(start) < 60, "another rank did not come");
+      check(seconds_since(start) < kLongestWait, "another rank did not come");
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }

@@ -53,6 +53,15 @@ inline std::vector<std::string> shm_entries(bool is_private) {
   return out;
 }
 
+/// Waits until something lies in the private /dev/shm of a sandbox: a name appears there when its segment is complete.
+inline void await_shm_entry() {
+  const auto start = Clock::now();
+  while (shm_entries(true).empty()) {
+    check(seconds_since(start) < kLongestWait, "nothing has appeared in /dev/shm");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 /// System V shared memory and semaphores of this namespace.
 inline int num_sysv_objects() {
   int out = 0;

@@ -9,7 +9,7 @@
 #include "gar/simulate.hpp"
 #include "gar/topology.hpp"
 
-namespace gar::testing {
+namespace gar::test {
 
 inline constexpr SimulationEngine kEngines[] = {SimulationEngine::kFlows, SimulationEngine::kClasses};
 
@@ -57,4 +57,4 @@ inline std::string engine_name(const ::testing::TestParamInfo<SimulationEngine>&
   return tested.param == SimulationEngine::kFlows ? "flows" : "classes";
 }
 
-}  // namespace gar::testing
+}  // namespace gar::test

@@ -8,7 +8,7 @@
 #include "gar/fit.hpp"
 #include "gar/topology.hpp"
 
-namespace gar::testing {
+namespace gar::test {
 
 struct Truth {
   double alpha = 1e-4;  ///< of a path
@@ -110,4 +110,4 @@ void simulate_times(std::vector<Observation>& observations, const Truth& truth, 
   }
 }
 
-}  // namespace gar::testing
+}  // namespace gar::test

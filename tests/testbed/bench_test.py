@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+from alone import alone
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BENCH = os.path.join(ROOT, "bench", "network")
 COMMON = ["--repetitions", "2", "--rate", "100mbit"]
@@ -23,10 +25,11 @@ def main():
     if checked.returncode != 0 or missing:
         print("skipped: " + ((checked.stderr or checked.stdout).strip() or f"no {', '.join(missing)} in {build}/bin"))
         sys.exit(77)
+    lock = alone()  # noqa: F841
     failed = 0
     for (program, *arguments), words in RUNS:
         done = subprocess.run([os.path.join(BENCH, program), "--build", build, *COMMON, *arguments], capture_output=True,
-                              text=True, timeout=120)
+                              text=True, timeout=600)
         absent = [word for word in words if word not in done.stdout]
         if done.returncode not in (0, 1) or absent or "Traceback" in done.stderr:
             print(f"{program}: exit code {done.returncode}, not printed: {absent}\n{done.stdout}\n{done.stderr}")

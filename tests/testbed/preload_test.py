@@ -8,13 +8,15 @@ import re
 import subprocess
 import sys
 
+from alone import alone
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CLUSTER = [sys.executable, "-B", os.path.join(ROOT, "testbed", "cluster")]
 NAME = "p%d" % os.getpid()
 
 
 def cluster(verb, *words, environment=None):
-    return subprocess.run([*CLUSTER, verb, "--name", NAME, *words], capture_output=True, text=True, timeout=150,
+    return subprocess.run([*CLUSTER, verb, "--name", NAME, *words], capture_output=True, text=True, timeout=600,
                           env={**os.environ, **(environment or {})})
 
 
@@ -25,6 +27,7 @@ def main():
         print("skipped: " + (checked.stderr or checked.stdout).strip())
         return 77
     library = os.path.join(os.path.dirname(os.path.dirname(gar)), "lib", "gar", "libgar-preload-%s.so" % mpi)
+    lock = alone()  # noqa: F841
     failed = 0
     up = cluster("up", "--hosts", "3", "--rate", "200mbit", "--queue", "64kb", "--tcp", "cubic")
     if up.returncode != 0:
@@ -33,7 +36,7 @@ def main():
     try:
         for program in programs:
             for ranks in ("1", "2"):
-                run = cluster("run", "--mpi", mpi, "--ranks-per-host", ranks, "--timeout", "100", "--", program, "3",
+                run = cluster("run", "--mpi", mpi, "--ranks-per-host", ranks, "--timeout", "500", "--", program, "3",
                               environment={"LD_PRELOAD": library, "GAR_CHECK": "1", "GAR_MIN_BYTES": "0"})
                 found = re.search(r"GAR_CHECK: (\d+) calls compared on (\d+) ranks, 0 differences", run.stderr)
                 if run.returncode != 0 or found is None or found[1] == "0" or int(found[2]) != 3 * int(ranks):

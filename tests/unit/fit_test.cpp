@@ -13,12 +13,12 @@
 namespace gar {
 namespace {
 
-using testing::collective_observation;
-using testing::Noise;
-using testing::reduction_observation;
-using testing::simulate_times;
-using testing::Truth;
-using testing::usual_observations;
+using test::collective_observation;
+using test::Noise;
+using test::reduction_observation;
+using test::simulate_times;
+using test::Truth;
+using test::usual_observations;
 
 const Truth kTruth{1e-4, 1e-8, 1e-9, 5e-10, 6e-10, 4};
 
@@ -45,7 +45,7 @@ bool has_note(const Profile& profile, const std::string& text) {
 
 // cps on n servers: alpha 2, beta and gamma 2 (n-1)/n S and (n-1)/n S, delta (n+1)/n S, epsilon beyond w_t = 4.
 TEST(Fit, PredictsWhatTheClosedFormSays) {
-  const Profile profile = testing::profile_of(kTruth, make_tree({15}));
+  const Profile profile = test::profile_of(kTruth, make_tree({15}));
   for (const std::int64_t n : {2, 7, 15}) {
     const OneSwitch p{kTruth.alpha,          kTruth.beta,    kTruth.gamma,
                       kTruth.delta,          kTruth.epsilon, kTruth.incast_threshold,
@@ -66,9 +66,9 @@ TEST(Fit, PredictsWhatTheClosedFormSays) {
 TEST(Fit, PredictsManyToOne) {
   Observation gather;
   gather.kind = ObservationKind::kGather;
-  gather.servers = testing::first_servers(7);
+  gather.servers = test::first_servers(7);
   gather.size_floats = 1e5;
-  const Profile profile = testing::profile_of(kTruth, make_tree({15}));
+  const Profile profile = test::profile_of(kTruth, make_tree({15}));
   EXPECT_NEAR(predict_seconds(gather, profile), kTruth.alpha + 6e5 * (kTruth.beta + 2 * kTruth.epsilon), 1e-15);
 }
 
@@ -187,7 +187,7 @@ TEST(Fit, CountsTheSameThingOnce) {
 // Racks whose uplinks nobody can fill: what they could carry is not known.
 TEST(Fit, SaysThatALevelNeverWasTheBottleneck) {
   const Topology shape = make_tree({3, 4});
-  Profile truth = testing::profile_of(kTruth, shape);
+  Profile truth = test::profile_of(kTruth, shape);
   truth.levels.push_back(truth.levels[0]);
   truth.levels[1].beta.value = kTruth.beta / 100;
   truth.levels[1].epsilon.value = 0;
@@ -240,7 +240,7 @@ TEST(Fit, KeepsAdmittedAndFreeSendersApart) {
 // Ranks on 2 cores: with n of them everything takes n / 2 times as long.
 TEST(Fit, KnowsRanksThatShareCores) {
   const Topology shape = make_tree({8});
-  Profile truth = testing::profile_of({1e-5, 1e-9, 1e-10, 2e-10, 0, 1}, shape);
+  Profile truth = test::profile_of({1e-5, 1e-9, 1e-10, 2e-10, 0, 1}, shape);
   truth.cores = 2;
   truth.is_memory = true;
   Measurements measured{shape, 2, usual_observations(8, 2e4, 1e6), {}, {}, true};
@@ -277,7 +277,7 @@ TEST(Validate, KnowsErrorsAndRegret) {
   for (const char* algorithm : {"ring", "rhd", "cps", "hcps:5x3"}) {
     Observation one = collective_observation(Collective::kAllReduce, algorithm, 15, 3e5);
     one.is_fitted = false;
-    one.seconds = {predict_seconds(one, testing::profile_of(kTruth, measured.topology))};
+    one.seconds = {predict_seconds(one, test::profile_of(kTruth, measured.topology))};
     best = std::min(best, one.seconds[0]);
     measured.observations.push_back(one);
   }
@@ -300,7 +300,7 @@ TEST(Validate, KnowsErrorsAndRegret) {
 // A link that is slower than the others is so in predictions, too.
 TEST(Validate, KnowsSingleSlowLinks) {
   const Topology shape = make_tree({4});
-  const Profile even = testing::profile_of(kTruth, shape);
+  const Profile even = test::profile_of(kTruth, shape);
   Profile uneven = even;
   std::vector<Node> nodes = {lay_over(even, shape).node(0), lay_over(even, shape).node(0), {}};
   nodes[1].uplink.beta *= 3;
@@ -349,7 +349,7 @@ class Diagnose : public ::testing::Test {
     for (const char* algorithm : {"ring", "cps", "hcps:5x3"}) {
       for (const double size : {1e2, 1e4, 1e6}) {
         Observation one = collective_observation(Collective::kAllReduce, algorithm, 15, size);
-        one.seconds = {predict_seconds(one, testing::profile_of(now, profile.topology))};
+        one.seconds = {predict_seconds(one, test::profile_of(now, profile.topology))};
         results.push_back(one);
       }
     }
@@ -384,7 +384,7 @@ TEST_F(Diagnose, FindsTheParameterAtFault) {
 }
 
 TEST_F(Diagnose, NeedsResults) {
-  const Profile profile = testing::profile_of(kTruth, make_tree({15}));
+  const Profile profile = test::profile_of(kTruth, make_tree({15}));
   EXPECT_THROW((void)diagnose(profile, {}), InvalidArgument);
 }
 

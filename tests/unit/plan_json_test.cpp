@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -15,6 +14,7 @@
 #include "gar/io.hpp"
 #include "gar/verify.hpp"
 #include "support/explicit_plan.hpp"
+#include "support/temp_folder.hpp"
 
 namespace gar {
 namespace {
@@ -63,13 +63,13 @@ TEST(PlanJson, ProgramsComeBack) {
     const Plan explicit_plan = make_explicit(plan);
     EXPECT_EQ(parse(text_of(explicit_plan)), explicit_plan);
   }
-  const Plan idle = testing::idle_plan(3, 1);
+  const Plan idle = test::idle_plan(3, 1);
   EXPECT_EQ(parse(text_of(idle)), idle);
 }
 
 TEST(PlanJson, OneRankComesBack) {
   EXPECT_EQ(parse(text_of(cps(1))), cps(1));
-  EXPECT_EQ(parse(text_of(testing::idle_plan(1, 3))), testing::idle_plan(1, 3));
+  EXPECT_EQ(parse(text_of(test::idle_plan(1, 3))), test::idle_plan(1, 3));
 }
 
 TEST(PlanJson, LabelsAreEscaped) {
@@ -238,14 +238,14 @@ TEST(PlanJson, Files) {
     }
     return "no error";
   };
-  const std::string folder = ::testing::TempDir();
+  const test::TempFolder temporary;
+  const std::string folder = temporary.path();
   EXPECT_EQ(error(folder + "/no_such_plan.json"),
             folder + "/no_such_plan.json: there is no such file; accepted: a plan file");
   EXPECT_NE(error(folder).find("is a directory"), std::string::npos);
-  const std::string path = folder + "/gar_plan_json_test.json";
+  const std::string path = folder + "/plan.json";
   std::ofstream(path) << text_of(hcps(6, {3, 2}));
   EXPECT_EQ(read_plan_file(path), hcps(6, {3, 2}));
-  std::filesystem::remove(path);
 }
 
 // The examples of docs/formats-plan.md are plans, and right ones.

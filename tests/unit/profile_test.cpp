@@ -13,6 +13,7 @@
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
 #include "gar/io.hpp"
+#include "support/temp_folder.hpp"
 
 namespace gar {
 namespace {
@@ -225,7 +226,8 @@ TEST(ProfileFile, AsManyLevelsAsTheTopologyHas) {
 }
 
 TEST(ProfileFile, IsATopologyForLoadTopology) {
-  const std::string path = testing::TempDir() + "/gar_profile_test.json";
+  const test::TempFolder folder;
+  const std::string path = folder.file("profile.json");
   std::ofstream(path) << written(small_profile());
   EXPECT_EQ(written(load_topology(path)), written(small_profile().topology));
   EXPECT_THROW((void)read_topology_file(path), ParseError);

@@ -288,7 +288,7 @@ class Case {
 constexpr std::int64_t kCounts[] = {0, 1, 2, 3, 7, 15, 16, 17, 63, 64, 65, 1000, 1003};
 
 template <class T>
-class ReductionTest : public testing::Test {
+class ReductionTest : public ::testing::Test {
  protected:
   static void check_all(ReduceOp op, std::int64_t fan_in, std::int64_t count) {
     static const std::vector<KernelSet> kSets = all_kernels();
@@ -306,8 +306,8 @@ class ReductionTest : public testing::Test {
   }
 };
 
-using Types = testing::Types<std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t,
-                             std::int64_t, std::uint64_t, Float16, Bfloat16, float, double>;
+using Types = ::testing::Types<std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t,
+                               std::int64_t, std::uint64_t, Float16, Bfloat16, float, double>;
 TYPED_TEST_SUITE(ReductionTest, Types);
 
 TYPED_TEST(ReductionTest, equals_a_serial_loop) {

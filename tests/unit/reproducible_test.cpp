@@ -340,8 +340,8 @@ std::vector<T> column(const Columns<T>& in, std::size_t i) {
 }
 
 template <class T>
-class ReproducibleTest : public testing::Test {};
-using Types = testing::Types<Float16, Bfloat16, float, double>;
+class ReproducibleTest : public ::testing::Test {};
+using Types = ::testing::Types<Float16, Bfloat16, float, double>;
 TYPED_TEST_SUITE(ReproducibleTest, Types);
 
 TYPED_TEST(ReproducibleTest, sum_is_the_defined_one) {

@@ -22,13 +22,13 @@
 namespace gar {
 namespace {
 
-using testing::kEngines;
-using testing::plan_of;
-using testing::star;
-using testing::with;
+using test::kEngines;
+using test::plan_of;
+using test::star;
+using test::with;
 
-class SimulateInput : public testing::BothEngines {};
-INSTANTIATE_TEST_SUITE_P(Engines, SimulateInput, ::testing::ValuesIn(kEngines), testing::engine_name);
+class SimulateInput : public test::BothEngines {};
+INSTANTIATE_TEST_SUITE_P(Engines, SimulateInput, ::testing::ValuesIn(kEngines), test::engine_name);
 
 // --- what is refused
 // ---------------------------------------------------------------------------------------------------
@@ -62,11 +62,11 @@ TEST_P(SimulateInput, RefusesPlansThatDoNotFit) {
   broken.num_chunks = 0;
   EXPECT_FALSE(refused<PlanError>(broken, make_tree({4}), 1e6, with(GetParam())).empty());
   // Sent but not received, received but not sent.
-  Plan lost = testing::idle_plan(2, 4);
-  testing::add_send(lost, {0, 0, 1, 0, 4, false});
+  Plan lost = test::idle_plan(2, 4);
+  test::add_send(lost, {0, 0, 1, 0, 4, false});
   EXPECT_FALSE(refused<PlanError>(lost, make_tree({2}), 1e6, with(GetParam())).empty());
-  Plan missing = testing::idle_plan(2, 4);
-  testing::add_receive(missing, {0, 0, 1, 0, 4, false});
+  Plan missing = test::idle_plan(2, 4);
+  test::add_receive(missing, {0, 0, 1, 0, 4, false});
   EXPECT_FALSE(refused<PlanError>(missing, make_tree({2}), 1e6, with(GetParam())).empty());
   EXPECT_FALSE(refused<PlanError>(missing, make_tree({2}), 1e6, with(GetParam(), true)).empty());
 }

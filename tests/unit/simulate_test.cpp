@@ -19,15 +19,15 @@
 namespace gar {
 namespace {
 
-using testing::find_link;
-using testing::kEngines;
-using testing::plan_of;
-using testing::star;
-using testing::two_racks;
-using testing::with;
+using test::find_link;
+using test::kEngines;
+using test::plan_of;
+using test::star;
+using test::two_racks;
+using test::with;
 
-class Simulate : public testing::BothEngines {};
-INSTANTIATE_TEST_SUITE_P(Engines, Simulate, ::testing::ValuesIn(kEngines), testing::engine_name);
+class Simulate : public test::BothEngines {};
+INSTANTIATE_TEST_SUITE_P(Engines, Simulate, ::testing::ValuesIn(kEngines), test::engine_name);
 
 // --- by hand
 // -----------------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ TEST(Classes, SeeEveryParameter) {
 // others, 0.25 to rank 2 would be more than its share. At 29/3 the last of the small messages is there, at 49 7/12 the
 // large ones but that to rank 1, 5/12 of which follow at 0.6.
 TEST_P(Simulate, RatesStayFairWhenTheSumStays) {
-  std::vector<testing::Transfer> transfers;
+  std::vector<test::Transfer> transfers;
   std::int64_t unit = 0;
   const auto send = [&](std::int64_t step, std::int32_t from, std::int32_t to, std::int64_t floats) {
     transfers.push_back({step, from, to, unit, unit + floats, false});

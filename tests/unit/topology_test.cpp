@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <ctime>
 #include <limits>
 #include <string>
 #include <vector>
@@ -274,12 +273,10 @@ TEST(Generators, Trees) {
 }
 
 TEST(Generators, MillionServersAreFourNodes) {
-  const std::clock_t start = std::clock();
   const Topology t = topology_from_spec("tree:100x100x100");
   EXPECT_EQ(t.num_servers(), 1'000'000);
   EXPECT_EQ(t.num_nodes(), 4);
   EXPECT_DOUBLE_EQ(t.path_latency(0, 999'999), 7 * kAlpha);
-  EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC / 10);
 }
 
 TEST(Generators, LeafSpineBundlesCables) {

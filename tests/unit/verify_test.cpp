@@ -10,13 +10,13 @@
 namespace gar {
 namespace {
 
-using testing::add_receive;
-using testing::add_send;
-using testing::add_transfer;
-using testing::idle_plan;
-using testing::plan_of;
-using testing::step_of;
-using testing::Transfer;
+using test::add_receive;
+using test::add_send;
+using test::add_transfer;
+using test::idle_plan;
+using test::plan_of;
+using test::step_of;
+using test::Transfer;
 
 constexpr bool kAdd = true;
 constexpr bool kReplace = false;

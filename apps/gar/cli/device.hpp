@@ -1,10 +1,9 @@
 // --device: whose memory the vectors are in.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <cstdint>
 #include <string>
 
+#include "apps/gar/cli/common.hpp"
 #include "gar/measure/cuda_session.hpp"
 
 namespace gar::cli {

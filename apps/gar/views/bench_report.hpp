@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/gar/cli/common.hpp"
 #include "apps/gar/views/json_output.hpp"
 #include "gar/measure/bench.hpp"
 #include "gar/measure/bench_config.hpp"

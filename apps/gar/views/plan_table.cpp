@@ -36,7 +36,7 @@ class TableSearch {
   const Entry& at(std::int64_t count) {
     const auto it = known_.find(count);
     if (it != known_.end()) return it->second;
-    const double floats = static_cast<double>(count) * static_cast<double>(dtype_.size_bytes) / 4;
+    const double floats = static_cast<double>(count) * static_cast<double>(size_of(dtype_)) / 4;
     Entry best;
     for (const AlgorithmSpec& spec : algorithms_) {
       Planned p = plan_with(spec, topology_, floats, options_);
@@ -104,7 +104,7 @@ int print_plan_table(const PlanTableArgs& args, const Context& context) {
   Json document = json_document("gar.plan-table/1");
   document["topology"] = topology.name();
   document["num_ranks"] = topology.num_servers();
-  document["dtype"] = dtype.name;
+  document["dtype"] = to_string(dtype);
   document["rows"] = Json::array();
   Table table({{"from", true}, {"to", true}, {"plan"}, {"chunks", true}, {"time at from", true}, {"time at to", true}});
   for (std::size_t i = 0; i < starts.size(); ++i) {
@@ -137,7 +137,7 @@ int print_plan_table(const PlanTableArgs& args, const Context& context) {
     print_json(document);
   } else {
     print(fmt::format("{}: {} servers, the best plan by number of {} elements\n\n", topology.name(),
-                      topology.num_servers(), dtype.name));
+                      topology.num_servers(), to_string(dtype)));
     print(table.to_string(use_color(context.color, stdout)));
   }
   return kExitOk;

@@ -13,6 +13,7 @@
 #include "gar/format.hpp"
 #include "gar/measure/bench.hpp"
 #include "gar/measure/cuda_session.hpp"
+#include "gar/profile.hpp"
 #include "measure/bench/bound.hpp"
 #include "measure/bench/buffers.hpp"
 #include "measure/bench/data.hpp"

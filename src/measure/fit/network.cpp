@@ -16,6 +16,8 @@
 #include <numeric>
 #include <set>
 
+#include "gar/errors.hpp"
+#include "gar/version.hpp"
 #include "measure/fit/engine.hpp"
 #include "topology/hosts.hpp"
 

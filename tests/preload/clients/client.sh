@@ -11,7 +11,7 @@ source_dir=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/input"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export LC_ALL=C OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl=self,vader OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 for name in "${!GAR_@}" LD_PRELOAD; do unset "$name"; done
@@ -40,7 +40,7 @@ runs() {
     checked) launcher=("$gar" mpirun --check --min-bytes 0 -- "${launcher[@]}") ;;
   esac
   cp -r "$work/input" "$work/$name"
-  (cd "$work/$name" && timeout -k 5 "${CLIENT_SECONDS:-60}" "${launcher[@]}" "$@" >"$work/$name.out" 2>"$work/$name.err" \
+  (cd "$work/$name" && timeout -k 10 300 "${launcher[@]}" "$@" >"$work/$name.out" 2>"$work/$name.err" \
     </dev/null) || fail "$1 $name: exit code $?"
   case $name in
     with) ! grep -q '^gar: ' "$work/$name.err" || fail "gar speaks without being asked" ;;

@@ -1,8 +1,0 @@
-#include "runtime/cuda/fixed_sum.cuh"
-
-namespace gar::device {
-
-template cudaError_t launch_fixed_sums<double>(DataType, std::span<const DeviceReduction>, CudaStream);
-template cudaError_t load_fixed_sums<double>();
-
-}  // namespace gar::device

@@ -1,0 +1,8 @@
+#include "runtime/transports/cuda/fixed_sum.cuh"
+
+namespace gar::device {
+
+template cudaError_t launch_fixed_sums<Half>(DataType, std::span<const DeviceReduction>, CudaStream);
+template cudaError_t load_fixed_sums<Half>();
+
+}  // namespace gar::device

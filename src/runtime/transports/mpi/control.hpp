@@ -1,0 +1,110 @@
+// What the ranks of an MPI communicator tell each other beside the data: what they are asked for, and that they give
+// up.
+//
+// Signatures: before the first data of an operation a rank sends its signature to each rank that it sends to; nobody
+// uses the data of a rank before its signature has come and is the own one. Messages between two ranks do not overtake
+// each other, so the signature is there when the data are.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "runtime/transport.hpp"
+#include "runtime/transports/mpi/mpi_call.hpp"
+
+namespace gar {
+
+/// A signature as bytes; the ranks of a job have one architecture.
+struct WireSignature {
+  std::uint64_t sequence = 0;
+  std::int64_t count = 0;
+  std::uint64_t plan = 0;
+  std::int32_t collective = 0;
+  std::int32_t type = 0;
+  std::int32_t op = 0;
+  std::int32_t rank = 0;  ///< of the sender
+};
+WireSignature to_wire(const Signature& signature, int rank);
+Signature from_wire(const WireSignature& wire);
+
+class MpiControl {
+ public:
+  MpiControl(MPI_Comm comm, int rank, int size, const MpiTags& tags);
+  MpiControl(const MpiControl&) = delete;
+  MpiControl& operator=(const MpiControl&) = delete;
+  ~MpiControl();
+
+  void begin(const Signature& signature);
+  [[nodiscard]] const Signature& signature() const { return signature_; }
+  /// Sends the signature to a peer, once for every operation.
+  void announce(int peer);
+  /// Has the peer's signature come? Throws TransportError when it is another one.
+  bool is_agreed(int peer);
+  /// Takes in what has come from anybody. Throws TransportError when it is a rank that gives up, or one that has
+  /// called something else. `is_exchange`: this rank itself takes the latency path.
+  void look(bool is_exchange);
+  /// Throws TransportError when somebody has given up.
+  void check_abort();
+  /// Tells everybody that this rank gives up, and why: for its own reason, or because somebody else did first. It must
+  /// have no receive under way any more: the others take back their memory then.
+  void give_up(std::string_view reason) noexcept;
+  /// After giving up: takes a message that nobody waits for any more, so that its sender gets rid of it. True when
+  /// there was one.
+  bool discard() noexcept;
+  /// Has everybody given up?
+  [[nodiscard]] bool has_everybody_given_up() const;
+  /// Tells a peer that this rank takes its memory back although the peer has not received what was sent out of it.
+  void say_gone(int peer) noexcept;
+  /// Has anything been left to MPI that will never complete?
+  [[nodiscard]] bool is_clean() const { return is_clean_; }
+  /// Completes what can be completed, and leaves the rest to MPI.
+  void finish() noexcept;
+
+ private:
+  struct Abort {
+    std::int32_t origin = -1;  ///< who gave up first
+    std::array<char, 508> text{};
+  };
+  struct Outgoing {
+    std::unique_ptr<WireSignature> wire;
+    std::vector<MPI_Request> requests;
+  };
+  struct Peer {
+    std::uint64_t announced = 0;  ///< sequence of the last operation that it was told of
+    std::uint64_t agreed = 0;     ///< sequence of the last operation that it agreed to
+    bool has_given_up = false;
+    bool is_gone = false;
+    std::deque<WireSignature> incoming;
+  };
+
+  void take_signatures();
+  bool take_abort(int source) noexcept;
+  bool discard_from(int source) noexcept;
+  void send_last(const void* data, std::size_t bytes, int peer, int tag) noexcept;
+  void take_exchange();
+  [[noreturn]] void mismatch(const WireSignature& theirs) const;
+  static bool is_sent(std::vector<MPI_Request>& requests);
+
+  MPI_Comm comm_;
+  int rank_;
+  int size_;
+  MpiTags tags_;
+  Signature signature_;
+  std::vector<Peer> peers_;
+  std::list<Outgoing> outgoing_;
+  Abort heard_;                   ///< the first that was heard
+  std::unique_ptr<Abort> abort_;  ///< what this rank says
+  std::vector<MPI_Request> aborts_;
+  MPI_Request discarded_ = MPI_REQUEST_NULL;
+  std::unique_ptr<std::byte[]> waste_;  ///< where it goes
+  bool is_clean_ = true;
+};
+
+}  // namespace gar

@@ -1,0 +1,69 @@
+#include "runtime/transports/mpi/hybrid_transport.hpp"
+
+#include <algorithm>
+
+namespace gar {
+
+namespace {
+
+constexpr int kWaitsPerCheck = 64;  // between two looks after the ranks of this host
+
+}  // namespace
+
+TransportLimits HybridTransport::limits() const {
+  TransportLimits limits = shared_->limits();
+  limits.num_slots = std::min(limits.num_slots, mpi_->limits().num_slots);
+  limits.least_chunk_bytes = mpi_->limits().least_chunk_bytes;
+  return limits;
+}
+
+void HybridTransport::begin(const Signature& signature, const Site& site) {
+  shared_->begin(signature, site);
+  mpi_->begin(signature, site);
+}
+
+bool HybridTransport::try_open(Flight& flight) { return shared_->try_open(flight) && mpi_->try_open(flight); }
+
+bool HybridTransport::try_send(Flight& flight, int step) {
+  // Other hosts are farther away: their data leave first. Neither refuses.
+  return mpi_->try_send(flight, step) && shared_->try_send(flight, step);
+}
+
+bool HybridTransport::try_receive(Flight& flight, int step, std::span<const std::byte*> operands) {
+  const bool has_mpi = mpi_->try_receive(flight, step, operands);
+  return shared_->try_receive(flight, step, operands) && has_mpi;
+}
+
+void HybridTransport::consumed(Flight& flight, int step) {
+  shared_->consumed(flight, step);
+  mpi_->consumed(flight, step);
+}
+
+bool HybridTransport::try_close(Flight& flight) { return mpi_->try_close(flight) && shared_->try_close(flight); }
+
+void HybridTransport::wait() {
+  if (!mpi_->is_waiting()) {
+    shared_->wait();
+    return;
+  }
+  // Nothing wakes us for both, so the other is looked at when this returns.
+  mpi_->wait();
+  if (++num_waits_ % kWaitsPerCheck == 0) shared_->check_peers();
+}
+
+void HybridTransport::progressed() {
+  num_waits_ = 0;
+  shared_->progressed();
+  mpi_->progressed();
+}
+
+void HybridTransport::fail(std::string_view reason) noexcept {
+  shared_->fail(reason);
+  mpi_->fail(reason);
+}
+
+bool HybridTransport::try_exchange(const void* in, std::int64_t bytes, std::span<const std::byte*> operands) {
+  return mpi_->try_exchange(in, bytes, operands);
+}
+
+}  // namespace gar

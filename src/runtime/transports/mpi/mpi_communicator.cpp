@@ -1,0 +1,190 @@
+// Makes communicators on top of MPI: who is where, which transports that takes, and which network it is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <functional>
+#include <random>
+
+#include "base/hash.hpp"
+#include "gar/mpi.hpp"
+#include "runtime/choice.hpp"
+#include "runtime/transports/mpi/hosts.hpp"
+#include "runtime/transports/mpi/hybrid_transport.hpp"
+#include "runtime/transports/mpi/mpi_transport.hpp"
+#include "runtime/transports/mpi/network.hpp"
+#include "runtime/transports/mpi/placement.hpp"
+#include "topology/hash.hpp"
+#include "topology/hosts.hpp"
+
+namespace gar {
+
+namespace {
+
+constexpr std::int64_t kLeastChunkBytes = 256 << 10;
+constexpr double kJoinLimitS = 30;  // all ranks are here already; who does not come has failed
+
+/// Runs a part of the set-up that may fail on some ranks; throws on all of them when it did on one.
+template <class Body>
+void agree(MPI_Comm comm, const char* what, const Body& body) {
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  std::exception_ptr error;
+  try {
+    body();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  constexpr int kNobody = std::numeric_limits<int>::max();
+  const int failed = all_reduce_politely(comm, error ? rank : kNobody, MPI_MIN);
+  if (error) std::rethrow_exception(error);
+  if (failed != kNobody) {
+    throw TransportError(fmt::format("mpi_communicator: rank {} could not {}; its own error says why", failed, what));
+  }
+}
+
+/// What decides which collective calls the set-up makes, and which plans run: it must be the same everywhere. (An
+/// mpirun that does not hand the environment on to other hosts is a reason why it is not.)
+void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, int num_fakes) {
+  constexpr std::array<const char*, 6> kNames{"path",         "number of GAR_FAKE_HOSTS", "topology (GAR_TOPOLOGY)",
+                                              "reproducible", "algorithm (GAR_ALGO)",     "plan"};
+  const std::array<std::uint64_t, kNames.size()> ours{static_cast<std::uint64_t>(path),
+                                                      static_cast<std::uint64_t>(num_fakes),
+                                                      options.topology ? hash_of(*options.topology) : 0U,
+                                                      options.reproducible ? 1U : 0U,
+                                                      mix_in(0, options.algorithm),
+                                                      options.plan ? 1U : 0U};
+  const auto all = all_gather_politely(comm, ours);
+  for (std::size_t peer = 0; peer < all.size(); ++peer) {
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      if (all[peer][i] == all[0][i]) continue;
+      throw InvalidArgument(
+          fmt::format("mpi_communicator: rank {} has another {} than rank 0; accepted are the same options and the "
+                      "same GAR_ variables on all ranks",
+                      peer, kNames[i]));
+    }
+  }
+}
+
+std::string make_name() {
+  std::random_device random;
+  return fmt::format("mpi-{:08x}{:08x}", random(), random());
+}
+
+std::shared_ptr<Segment> join_hosts_segment(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options) {
+  int local_rank = 0;
+  check_mpi(MPI_Comm_rank(hosts.host_comm.get(), &local_rank), "MPI_Comm_rank");
+  // The same staging space everywhere, because it decides how operations are cut.
+  SegmentShape shape = suitable_shape(static_cast<int>(hosts.members.size()), options.staging_bytes);
+  shape.staging_bytes = all_reduce_politely(comm, shape.staging_bytes, MPI_MIN);
+  std::array<char, 32> name{};
+  if (local_rank == 0) {
+    const std::string made = make_name();
+    std::copy(made.begin(), made.end(), name.begin());
+  }
+  broadcast_politely(hosts.host_comm.get(), name);
+  std::shared_ptr<Segment> segment;
+  agree(comm, "join the shared memory of its host",
+        [&] { segment = join_segment(name.data(), local_rank, shape, std::min(options.timeout_s, kJoinLimitS)); });
+  return segment;
+}
+
+/// MPI makes progress only inside its functions. A rank that waits in shared memory may have sent a message that
+/// another one must receive before it can come here; so it calls MPI now and then, where its thread may.
+/// `is_mpi_call`: the program sees to it that no other thread calls MPI meanwhile.
+void make_progress(bool is_mpi_call) {
+  int level = MPI_THREAD_SINGLE;
+  int is_main = 0;
+  MPI_Query_thread(&level);
+  if (level == MPI_THREAD_SERIALIZED && !is_mpi_call) return;
+  if (level < MPI_THREAD_SERIALIZED && (MPI_Is_thread_main(&is_main) != MPI_SUCCESS || is_main == 0)) return;
+  int is_there = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &is_there, MPI_STATUS_IGNORE);
+}
+
+std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options,
+                                          MpiPath path, int max_senders, bool is_mpi_call) {
+  const int size = static_cast<int>(hosts.host_of.size());
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  MpiTransportOptions mpi;
+  mpi.timeout_s = options.timeout_s;
+  mpi.max_senders = max_senders;
+  // Stages inside a host and between hosts can overlap; those of one host compete for its cores.
+  if (hosts.num_hosts > 1) mpi.least_chunk_bytes = kLeastChunkBytes;
+  if (path == MpiPath::kMessages || (path == MpiPath::kHierarchy && hosts.num_hosts == size)) {
+    return std::make_unique<MpiTransport>(comm, mpi);
+  }
+  const Membership membership{rank, size, hosts.members};
+  auto shared =
+      std::make_unique<SharedTransport>(join_hosts_segment(comm, hosts, options), membership, options.timeout_s);
+  shared->set_idle([is_mpi_call] { make_progress(is_mpi_call); });
+  if (hosts.num_hosts == 1) return shared;
+  mpi.is_elsewhere.assign(static_cast<std::size_t>(size), false);
+  for (const int member : hosts.members) mpi.is_elsewhere[static_cast<std::size_t>(member)] = true;
+  return std::make_unique<HybridTransport>(std::move(shared), std::make_unique<MpiTransport>(comm, mpi));
+}
+
+/// The given network with this communicator's ranks on it, if there is one.
+std::optional<Topology> place_communicator(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options,
+                                           bool is_shared, const JobPlace* place) {
+  if (place == nullptr ? !options.topology : !place->network) return std::nullopt;
+  const Topology& network = place == nullptr ? *options.topology : *place->network;
+  const std::vector<std::int64_t> servers =
+      place == nullptr ? servers_of_ranks(network, hosts.host_of) : all_gather_politely(comm, place->server);
+  if (place != nullptr && !std::is_sorted(servers.begin(), servers.end())) return std::nullopt;
+  check_order(network, servers);
+  return place_ranks(network, servers, measure_rank(comm, hosts, is_shared));
+}
+
+Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobPlace* place) {
+  int is_initialised = 0;
+  MPI_Initialized(&is_initialised);
+  if (is_initialised == 0) throw InvalidArgument("mpi_communicator: accepted after MPI_Init");
+  int is_inter = 0;
+  if (comm == MPI_COMM_NULL || (MPI_Comm_test_inter(comm, &is_inter) == MPI_SUCCESS && is_inter != 0)) {
+    throw InvalidArgument("mpi_communicator: accepted is an intracommunicator");
+  }
+  const OwnedComm own = duplicate_plainly(comm);
+  CommunicatorOptions complete;
+  int num_fakes = 1;
+  agree(own.get(), "read its options", [&] {
+    int size = 0;
+    MPI_Comm_size(own.get(), &size);
+    complete = with_environment(options, size, true);
+    num_fakes = fake_hosts_from_environment();
+  });
+  compare_options(own.get(), complete, path, num_fakes);
+  const Hosts hosts = find_hosts(own.get(), num_fakes);
+  if (path == MpiPath::kShared && hosts.num_hosts > 1) {
+    throw InvalidArgument(
+        fmt::format("mpi_communicator: kShared, but the ranks are on {} hosts; accepted is one host, or kHierarchy",
+                    hosts.num_hosts));
+  }
+  const bool is_shared = path != MpiPath::kMessages && hosts.num_hosts < static_cast<int>(hosts.host_of.size());
+  std::optional<Topology> topology = place_communicator(own.get(), hosts, complete, is_shared, place);
+  if (!topology) topology = measure_network(own.get(), hosts, is_shared);
+  complete.topology.reset();
+  int max_senders = 0;
+  agree(own.get(), "read GAR_MAX_SENDERS", [&] { max_senders = admitted_senders(*topology); });
+  max_senders = all_reduce_politely(own.get(), max_senders, MPI_MIN);
+  std::unique_ptr<Transport> transport =
+      make_transport(own.get(), hosts, complete, path, max_senders, place != nullptr);
+  std::optional<Communicator> out;
+  agree(own.get(), "make the communicator",
+        [&] { out.emplace(make_communicator(std::move(transport), complete, *topology)); });
+  return std::move(*out);
+}
+
+}  // namespace
+
+Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path) {
+  return make(comm, options, path, nullptr);
+}
+
+Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobPlace& place) {
+  return make(comm, options, path, &place);
+}
+
+}  // namespace gar

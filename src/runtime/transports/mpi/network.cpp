@@ -1,0 +1,204 @@
+// Every level is measured alike: all its groups (ranks of a NUMA node, NUMA nodes of a host, hosts) shift a message to
+// the next group of the same parent, all ranks at once, each to the rank of the same index. Under that load a short
+// message tells the latency, a long one the time per float of a group's link: what a plan will meet, other than the
+// time of a lonely ping-pong.
+#include "runtime/transports/mpi/network.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+
+#include "gar/stats.hpp"
+#include "runtime/calibrate.hpp"
+#include "topology/hosts.hpp"
+
+namespace gar {
+
+namespace {
+
+constexpr int kShortBytes = 8;
+constexpr int kLongBytes = 256 << 10;
+constexpr int kShortRounds = 20;
+constexpr int kLongRounds = 10;
+constexpr double kSmallest = 1e-13;
+
+/// Ranks divided twice: into parents, and these into groups.
+struct Level {
+  std::vector<int> parent;
+  std::vector<int> group;
+};
+
+struct Neighbours {
+  int to = MPI_PROC_NULL;
+  int from = MPI_PROC_NULL;
+  int group_size = 1;  ///< ranks of the group that send
+};
+
+Neighbours neighbours_of(int rank, const Level& level) {
+  std::map<int, std::vector<int>> groups;  // of the parent
+  const auto self = static_cast<std::size_t>(rank);
+  for (std::size_t r = 0; r < level.parent.size(); ++r) {
+    if (level.parent[r] == level.parent[self]) groups[level.group[r]].push_back(static_cast<int>(r));
+  }
+  Neighbours out;
+  if (groups.size() < 2) return out;
+  const auto mine = groups.find(level.group[self]);
+  const auto next = std::next(mine) == groups.end() ? groups.begin() : std::next(mine);
+  const auto previous = mine == groups.begin() ? std::prev(groups.end()) : std::prev(mine);
+  const auto index =
+      static_cast<std::size_t>(std::find(mine->second.begin(), mine->second.end(), rank) - mine->second.begin());
+  if (index < next->second.size()) out.to = next->second[index];
+  if (index < previous->second.size()) out.from = previous->second[index];
+  out.group_size = static_cast<int>(std::min(mine->second.size(), next->second.size()));
+  return out;
+}
+
+/// Seconds of a shift, the best of several: what disturbs it only makes it longer.
+double time_shift(MPI_Comm comm, const Neighbours& neighbours, int bytes, int rounds, std::vector<std::byte>& memory) {
+  barrier_politely(comm);
+  double best = 1;
+  for (int round = 0; round < rounds; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    check_mpi(MPI_Irecv(memory.data(), bytes, MPI_BYTE, neighbours.from, 0, comm, requests.data()), "MPI_Irecv");
+    check_mpi(MPI_Isend(memory.data() + kLongBytes, bytes, MPI_BYTE, neighbours.to, 0, comm, &requests[1]),
+              "MPI_Isend");
+    wait_politely(requests);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    if (round > 0) best = std::min(best, time.count());
+  }
+  return best;
+}
+
+/// Nothing is measured where no parent has two groups.
+LevelCosts measure_level(MPI_Comm comm, int rank, const Level& level) {
+  std::map<int, int> first_group;
+  bool is_divided = false;
+  for (std::size_t r = 0; r < level.parent.size(); ++r) {
+    is_divided = is_divided || first_group.try_emplace(level.parent[r], level.group[r]).first->second != level.group[r];
+  }
+  if (!is_divided) return {};
+  const Neighbours neighbours = neighbours_of(rank, level);
+  std::vector<std::byte> memory(2 * static_cast<std::size_t>(kLongBytes));
+  const double short_s = time_shift(comm, neighbours, kShortBytes, kShortRounds, memory);
+  const double long_s = time_shift(comm, neighbours, kLongBytes, kLongRounds, memory);
+  const double floats = kLongBytes / 4.0 * neighbours.group_size;
+  LevelCosts out;
+  const bool counts = neighbours.to != MPI_PROC_NULL;
+  std::vector<double> latencies;
+  std::vector<double> betas;
+  for (const auto& [latency, beta] :
+       all_gather_politely(comm, std::array{counts ? short_s : -1, counts ? (long_s - short_s) / floats : 0})) {
+    if (latency < 0) continue;
+    latencies.push_back(latency);
+    betas.push_back(beta);
+  }
+  out.latency = median(std::move(latencies));
+  out.beta = std::max(median(std::move(betas)), kSmallest);
+  return out;
+}
+
+/// Ranks per core, on the fullest host.
+double crowding(const Hosts& hosts) {
+  std::vector<int> num_ranks(static_cast<std::size_t>(hosts.num_hosts), 0);
+  for (const int host : hosts.host_of) ++num_ranks[static_cast<std::size_t>(host)];
+  double out = 1;
+  for (std::size_t r = 0; r < hosts.host_of.size(); ++r) {
+    out = std::max(out, num_ranks[static_cast<std::size_t>(hosts.host_of[r])] / hosts.cores_of[r]);
+  }
+  return out;
+}
+
+std::vector<int> iota(std::size_t size) {
+  std::vector<int> out(size);
+  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<int>(i);
+  return out;
+}
+
+/// Hosts and NUMA nodes together, as one number per rank.
+std::vector<int> numa_groups(const Hosts& hosts) {
+  std::map<std::pair<int, int>, int> numbers;
+  std::vector<int> out;
+  for (std::size_t r = 0; r < hosts.host_of.size(); ++r) {
+    const std::pair key{hosts.host_of[r], hosts.numa_of[r]};
+    out.push_back(numbers.try_emplace(key, static_cast<int>(numbers.size())).first->second);
+  }
+  return out;
+}
+
+/// Does some run of ranks of a host have several NUMA nodes?
+bool has_divided_host(const Hosts& hosts) {
+  for (std::size_t r = 1; r < hosts.host_of.size(); ++r) {
+    if (hosts.host_of[r] == hosts.host_of[r - 1] && hosts.numa_of[r] != hosts.numa_of[r - 1]) return true;
+  }
+  return false;
+}
+
+Node inner_node(const char* name, double alpha, double beta) {
+  Node node;
+  node.name = name;
+  node.alpha = alpha;
+  node.uplink.beta = beta;
+  return node;
+}
+
+}  // namespace
+
+Topology network_topology(const Hosts& hosts, const NetworkCosts& costs) {
+  const std::vector<int> numa = numa_groups(hosts);
+  HostNodes nodes;
+  nodes.rank.name = "rank";
+  nodes.rank.alpha = costs.rank.latency / 2;  // a path passes two of them
+  nodes.rank.uplink.beta = costs.rank.beta;
+  nodes.rank.server = costs.server;
+  if (numa.size() == 1) return {"mpi", {nodes.rank}, 0};
+  // A path between hosts passes two ranks, two hosts and the root; a host counts where it has several NUMA nodes.
+  const double host_alpha = has_divided_host(hosts) ? std::max(costs.numa.latency - costs.rank.latency, 0.0) : 0;
+  const double root_alpha = std::max(costs.host.latency - costs.rank.latency - 2 * host_alpha, 0.0);
+  nodes.numa = inner_node("numa", 0, costs.numa.beta);
+  nodes.host = inner_node("host", 0, costs.host.beta);
+  nodes.divided_host = inner_node("host", host_alpha, costs.host.beta);
+  nodes.network = inner_node("network", root_alpha, 0);
+  // Ranks dealt out to hosts one by one: each has its share of the host's link.
+  nodes.lone_rank = nodes.rank;
+  nodes.lone_rank.uplink.beta = std::max(
+      costs.rank.beta, costs.host.beta * static_cast<double>(numa.size()) / static_cast<double>(hosts.num_hosts));
+  return topology_of_hosts("mpi", hosts.host_of, numa, nodes);
+}
+
+Node measure_rank(MPI_Comm comm, const Hosts& hosts, bool is_shared) {
+  Node node;
+  node.name = "rank";
+  if (hosts.num_hosts == static_cast<int>(hosts.host_of.size())) return node;
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  const LevelCosts costs = measure_level(comm, rank, {hosts.host_of, iota(hosts.host_of.size())});
+  LocalCosts local;
+  if (rank == 0 && is_shared) local = measure_costs();
+  broadcast_politely(comm, local);
+  node.alpha = costs.latency / 2;  // a path passes two of them
+  node.uplink.beta = is_shared ? local.beta * crowding(hosts) : costs.beta;
+  return node;
+}
+
+Topology measure_network(MPI_Comm comm, const Hosts& hosts, bool is_shared) {
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  const std::size_t size = hosts.host_of.size();
+  LocalCosts local;
+  if (rank == 0 && size > 1) local = measure_costs();
+  broadcast_politely(comm, local);
+  const std::vector<int> numa = numa_groups(hosts);
+  NetworkCosts costs;
+  costs.rank = measure_level(comm, rank, {numa, iota(size)});
+  costs.numa = measure_level(comm, rank, {hosts.host_of, numa});
+  costs.host = measure_level(comm, rank, {std::vector<int>(size, 0), hosts.host_of});
+  const double share = crowding(hosts);
+  costs.server = {local.gamma * share, local.delta * share};
+  if (is_shared) costs.rank.beta = local.beta * share;
+  if (costs.rank.latency <= 0) costs.rank = {costs.host.latency, costs.host.beta};  // one rank on every host
+  return network_topology(hosts, costs);
+}
+
+}  // namespace gar

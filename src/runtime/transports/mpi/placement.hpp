@@ -1,0 +1,30 @@
+// Ranks on a network that somebody has described: which server each of them runs on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "gar/mpi.hpp"
+#include "gar/topology.hpp"
+#include "runtime/transports/mpi/hosts.hpp"
+
+namespace gar {
+
+/// How many senders a rank can admit at once so that no link with incast (epsilon above 0) is met by more than its
+/// threshold (but two always), or what the link says itself; 0: there is no such link. GAR_MAX_SENDERS in the
+/// environment wins. Throws InvalidArgument.
+int admitted_senders(const Topology& topology);
+
+/// For a caller that stands in for MPI itself.
+struct JobPlace {
+  std::optional<Topology> network;  ///< of the whole job
+  std::int64_t server = 0;          ///< where this process is, for communicators of a part of the job
+};
+
+/// As the public function, for calls that the program believes to be MPI's: MPI may be called from whatever thread
+/// waits. On the job's network, if it is given, instead of that of the options or the environment. Where the ranks do
+/// not follow the network from left to right, it is measured.
+Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobPlace& place);
+
+}  // namespace gar

@@ -1,0 +1,139 @@
+#include "apps/gar/cli/common.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "apps/gar/views/json_output.hpp"
+#include "gar/algorithms.hpp"
+#include "gar/errors.hpp"
+#include "gar/topology.hpp"
+
+namespace gar::cli {
+namespace {
+
+TEST(FormatSeconds, ChoosesTheUnit) {
+  EXPECT_EQ(format_seconds(0), "0 s");
+  EXPECT_EQ(format_seconds(1.2344), "1.234 s");
+  EXPECT_EQ(format_seconds(12.3456), "12.35 s");
+  EXPECT_EQ(format_seconds(0.0123), "12.30 ms");
+  EXPECT_EQ(format_seconds(45.6e-6), "45.60 us");
+  EXPECT_EQ(format_seconds(45.6e-6, 3), "45.6 us");
+  EXPECT_EQ(format_seconds(7e-9), "7.000 ns");
+  EXPECT_EQ(format_seconds(0.99999), "1.000 s");  // rounded before the unit is chosen
+  EXPECT_EQ(format_seconds(1e-3), "1.000 ms");
+  EXPECT_EQ(format_seconds(1e-6), "1.000 us");
+  EXPECT_EQ(format_seconds(1e-9), "1.000 ns");
+  EXPECT_EQ(format_seconds(123456), "123500 s");
+  EXPECT_EQ(format_seconds(-0.5), "-500.0 ms");
+  EXPECT_EQ(format_seconds(1e-300), "1e-291 ns");
+}
+
+TEST(FormatBytes, ChoosesTheUnit) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(999), "999 B");
+  EXPECT_EQ(format_bytes(1000), "1 kB");
+  EXPECT_EQ(format_bytes(4e8), "400 MB");
+  EXPECT_EQ(format_bytes(1.5e9), "1.5 GB");
+  EXPECT_EQ(format_bytes(999'999), "1 MB");
+}
+
+TEST(FormatCount, CanBeTypedBack) {
+  EXPECT_EQ(format_count(0), "0");
+  EXPECT_EQ(format_count(10), "10");
+  EXPECT_EQ(format_count(12'345), "12345");
+  EXPECT_EQ(format_count(100'000'000), "1e8");
+  EXPECT_EQ(format_count(32'000'000), "3.2e7");
+  EXPECT_EQ(format_count(123'456'789), "123456789");
+  for (const std::int64_t count : {std::int64_t{1}, std::int64_t{32'000'000}, std::int64_t{7'654'321}}) {
+    EXPECT_EQ(parse_count("--count", format_count(count)), count);
+  }
+}
+
+TEST(Table, AlignsWordsLeftAndNumbersRight) {
+  Table table({{"algorithm"}, {"seconds", true}, {"note"}});
+  table.add_row({"cps", "1.5", "µs"});
+  table.add_row({Cell("ring", Paint::kGreen), "12.25"});
+  EXPECT_EQ(table.to_string(false),
+            "algorithm  seconds  note\n"
+            "cps            1.5  µs\n"
+            "ring         12.25\n");
+  EXPECT_NE(table.to_string(true).find("\x1b[32mring\x1b[0m"), std::string::npos);
+}
+
+TEST(Color, FlagGoesBeforeEnvironment) {
+  setenv("NO_COLOR", "1", 1);
+  EXPECT_TRUE(use_color(ColorMode::kAlways, stdout));
+  EXPECT_FALSE(use_color(ColorMode::kNever, stdout));
+  EXPECT_FALSE(use_color(ColorMode::kAuto, stdout));
+}
+
+TEST(Json, EveryDocumentSaysWhatItIs) {
+  const Json document = json_document("gar.test/1");
+  EXPECT_EQ(document["gar_version"], std::string(version()));
+  EXPECT_EQ(document["schema"], "gar.test/1");
+}
+
+TEST(VectorSizeOptions, NeedExactlyOneOfSizeAndCount) {
+  EXPECT_THROW(vector_size({"", "", "float32"}), UsageError);
+  EXPECT_THROW(vector_size({"4MB", "1e6", "float32"}), UsageError);
+  EXPECT_EQ(vector_size({"4MB", "", "float32"}).count, 1'000'000);
+  EXPECT_EQ(vector_size({"", "1e6", "float16"}).bytes, 2'000'000);
+}
+
+TEST(Names, AreThoseOfTheLibrary) {
+  for (const std::string& name : builtin_topology_names()) EXPECT_TRUE(is_builtin_topology(name)) << name;
+  for (const std::string& name : algorithm_names()) {
+    if (name == "all") continue;
+    EXPECT_NO_THROW(parse_algorithm(name)) << name;
+  }
+}
+
+TEST(ClosestWords, FindsBeginningsThenTypingErrors) {
+  const std::vector<std::string> verbs{"topo", "predict", "plan", "verify"};
+  EXPECT_EQ(closest_words("p", verbs), (std::vector<std::string>{"predict", "plan"}));
+  EXPECT_EQ(closest_words("pedict", verbs), (std::vector<std::string>{"predict"}));
+  EXPECT_EQ(closest_words("verfiy", verbs), (std::vector<std::string>{"verify"}));
+  EXPECT_TRUE(closest_words("completely-else", verbs).empty());
+}
+
+// What a verb throws becomes an exit code.
+int code_of(const std::function<int()>& action, const std::vector<const char*>& arguments = {"gar", "do"}) {
+  Context context;
+  CLI::App program("test", "gar");
+  program.require_subcommand(1);
+  CLI::App* verb = program.add_subcommand("do", "does");
+  std::string file;
+  verb->add_option("file", file, "a file");
+  std::string count;
+  verb->add_option("--count", count, "elements");
+  on_run(*verb, context, action);
+  return run_program(program, context, static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST(ExitCodes, FollowTheException) {
+  EXPECT_EQ(code_of([] { return kExitOk; }), 0);
+  EXPECT_EQ(code_of([] { return kExitCheckFailed; }), 1);
+  EXPECT_EQ(code_of([]() -> int { throw UsageError("u"); }), 2);
+  EXPECT_EQ(code_of([]() -> int { throw ParseError("p"); }), 3);
+  EXPECT_EQ(code_of([]() -> int { throw InvalidArgument("i"); }), 3);
+  EXPECT_EQ(code_of([]() -> int { throw PlanError("p"); }), 3);
+  EXPECT_EQ(code_of([]() -> int { throw TransportError("t"); }), 4);
+  EXPECT_EQ(code_of([]() -> int { throw std::bad_alloc(); }), 4);
+  EXPECT_EQ(code_of([]() -> int { throw std::runtime_error("r"); }), 4);
+}
+
+TEST(ExitCodes, EveryUsageErrorIsTwo) {
+  const auto never = []() -> int { throw std::runtime_error("must not run"); };
+  EXPECT_EQ(code_of(never, {"gar"}), 2);
+  EXPECT_EQ(code_of(never, {"gar", "dooo"}), 2);
+  EXPECT_EQ(code_of(never, {"gar", "do", "--flag"}), 2);
+  EXPECT_EQ(code_of(never, {"gar", "do", "a", "b"}), 2);
+  EXPECT_EQ(code_of(never, {"gar", "do", "--count"}), 2);
+  EXPECT_EQ(code_of([] { return 0; }, {"gar", "do", "--count", "-5"}), 0);  // the verb judges the value
+  EXPECT_EQ(code_of(never, {"gar", "do", "--help"}), 0);
+}
+
+}  // namespace
+}  // namespace gar::cli
