@@ -132,7 +132,6 @@ struct Profile {
 Topology lay_over(const Profile& profile, const Topology& topology, std::vector<int>* unknown_levels = nullptr);
 
 /// The correction for AllReduces of that size; null when there is none, or no profile.
-const SizeCorrection* correction_of(const Profile& profile, double bytes);
 const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes);
 /// `seconds` with the correction of that size class, if there is one.
 double corrected(const Profile& profile, double seconds, double bytes);
