@@ -1,3 +1,4 @@
+#include "gar/errors.hpp"
 #include "gar/quantity.hpp"
 
 #include <gtest/gtest.h>
