@@ -83,7 +83,7 @@ inline constexpr EnvironmentVariable kMinBytes{
     .name = "GAR_MIN_BYTES",
     .reader = EnvironmentReader::kPreload,
     .accepted = "a whole number, 0 or more",
-    .otherwise = "256; for `MPI_Iallreduce` 65536, which MPICH always keeps",
+    .otherwise = "256; for `MPI_Iallreduce` 65536, or under MPICH no limit: all are left to it",
     .sentence = "Vectors with fewer bytes, all blocks together, are left to the MPI library.",
     .least = 0,
     .most = kMostWhole};

@@ -123,16 +123,16 @@ void wait_for(std::vector<MPI_Request>& requests) {
   }
 }
 
-class Group : public MpiGroup {
+class CommGroup : public MpiGroup {
  public:
-  explicit Group(MPI_Comm comm) : comm_(comm) {
+  explicit CommGroup(MPI_Comm comm) : comm_(comm) {
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
   }
-  ~Group() override { MPI_Comm_free(&comm_); }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
+  ~CommGroup() override { MPI_Comm_free(&comm_); }
+  CommGroup(const CommGroup&) = delete;
+  CommGroup& operator=(const CommGroup&) = delete;
 
   Communicator communicator(const CommunicatorOptions& options, TransportKind transport) override {
     return mpi_communicator(comm_, options, mpi_path(transport));
@@ -215,7 +215,7 @@ class Session : public MpiSession {
     check(MPI_Comm_create_group(world_, some, 0, &comm), "MPI_Comm_create_group");
     MPI_Group_free(&some);
     MPI_Group_free(&all);
-    return std::make_unique<Group>(comm);
+    return std::make_unique<CommGroup>(comm);
   }
 
   void exchange(int partner, const void* in, void* out, std::int64_t bytes) override {
