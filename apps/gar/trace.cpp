@@ -7,8 +7,6 @@
 #include <cerrno>
 #include <cmath>
 
-#include "src/model/labels.hpp"
-
 namespace gar::cli {
 namespace {
 

@@ -27,7 +27,7 @@ for mpi in openmpi mpich; do
   # Started by mpirun.
   extra=()
   [[ $mpi == openmpi ]] && extra=(--oversubscribe)
-  for collective in allreduce reduce-scatter all-gather; do
+  for collective in allreduce reduce-scatter allgather; do
     limited mpirun.$mpi "${extra[@]}" -n 3 "$gar" bench --collective $collective --algo gentree+,native -b 100KB -e 100KB \
       --transport mpi -n 1 -w 0 -d int16 -o max --in-place >out.txt 2>err.txt ||
       fail "$mpi $collective: exit code $?: $(cat out.txt err.txt)"
