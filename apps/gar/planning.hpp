@@ -25,10 +25,8 @@ Planned plan_with(const AlgorithmSpec& spec, const Topology& topology, double si
 
 /// Adds `--collective`.
 CLI::Option* add_collective_option(CLI::App& verb, std::string& collective, const std::string& what);
-/// The half of an AllReduce plan that `--collective` names, or all of it.
-Plan half_of(const Plan& allreduce, const std::string& collective);
-/// "allreduce", as `--collective` names it.
-std::string collective_word(Collective collective);
+/// What `--collective` names; its text has been checked.
+Collective collective_of(const std::string& text);
 
 /// Reads a plan file; - is standard input. Throws ParseError.
 Plan load_plan(const std::string& path);

@@ -4,49 +4,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "apps/gar/cli/output.hpp"
 
 namespace gar::cli {
-namespace {
-
-struct Part {
-  const char* what;
-  double seconds;
-};
-
-std::array<Part, 5> parts_by_size(const Terms& t) {
-  std::array<Part, 5> parts{{{"latency (alpha)", t.alpha},
-                             {"link time (beta)", t.beta},
-                             {"adding (gamma)", t.gamma},
-                             {"memory access (delta)", t.delta},
-                             {"incast (epsilon)", t.epsilon}}};
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const Part& a, const Part& b) { return std::abs(a.seconds) > std::abs(b.seconds); });
-  return parts;
-}
-
-}  // namespace
-
 std::string difference_words(const Terms& base, const Terms& other) {
-  const auto parts = parts_by_size(other + -1.0 * base);
+  const auto parts = largest_first(other - base);
   std::string words;
-  for (const Part& p : parts) {
-    if (p.seconds == 0 || std::abs(p.seconds) < 0.02 * std::abs(parts.front().seconds)) continue;
-    words += fmt::format("{}{} {} {}", words.empty() ? "" : ", ", format_seconds(std::abs(p.seconds), 3),
-                         p.seconds > 0 ? "more" : "less", p.what);
+  for (const auto& [term, seconds] : parts) {
+    if (seconds == 0 || std::abs(seconds) < 0.02 * std::abs(parts.front().seconds)) continue;
+    words += fmt::format("{}{} {} {} ({})", words.empty() ? "" : ", ", format_seconds(std::abs(seconds), 3),
+                         seconds > 0 ? "more" : "less", term->words, term->name);
   }
   return words.empty() ? "no difference in any term" : words;
 }
 
 std::string share_words(const Terms& terms) {
   std::string words;
-  for (const Part& p : parts_by_size(terms)) {
-    const double share = terms.total() > 0 ? p.seconds / terms.total() : 0;
+  for (const auto& [term, seconds] : largest_first(terms)) {
+    const double share = terms.total() > 0 ? seconds / terms.total() : 0;
     if (share < 0.01) continue;
-    words += fmt::format("{}{:.0f}% {}", words.empty() ? "" : ", ", 100 * share, p.what);
+    words += fmt::format("{}{:.0f}% {} ({})", words.empty() ? "" : ", ", 100 * share, term->words, term->name);
   }
   return words.empty() ? "nothing" : words;
 }

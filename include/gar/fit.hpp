@@ -38,7 +38,7 @@ struct Observation {
   bool is_fitted = true;         ///< false: held out, for validation
   bool is_native = false;        ///< the MPI library's own AllReduce; never fitted
 };
-/// "cps all_reduce, 12 ranks, 1e5 floats".
+/// "cps allreduce, 12 ranks, 1e5 floats".
 std::string describe(const Observation& observation);
 /// Median of the repetitions. Precondition: there is one.
 double median_seconds(const Observation& observation);

@@ -28,7 +28,7 @@ void write_topology_dot(const Topology& topology, std::ostream& out);
 /// profile file, the topology that was measured.
 Topology load_topology(const std::string& spec_or_path);
 
-/// Reads a plan file (schema "gar.plan/1") as a stream. Throws ParseError.
+/// Reads a plan file (schema "gar.plan/2" or the older "gar.plan/1") as a stream. Throws ParseError.
 Plan read_plan_file(const std::string& path);
 Plan read_plan(std::istream& in, const std::string& source);
 /// Writes a plan as a stream.
@@ -40,7 +40,8 @@ Profile parse_profile(std::string_view text, const std::string& source);
 /// Numbers keep all their digits. Throws InvalidArgument when one is not finite (the high end of an interval may be).
 void write_profile(const Profile& profile, std::ostream& out);
 
-/// Reads a measurements file (schema "gar.measurements/1"). Throws ParseError as above.
+/// Reads a measurements file (schema "gar.measurements/2" or the older "gar.measurements/1"). Throws ParseError as
+/// above.
 Measurements read_measurements_file(const std::string& path);
 Measurements parse_measurements(std::string_view text, const std::string& source);
 void write_measurements(const Measurements& measurements, std::ostream& out);

@@ -7,30 +7,92 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "gar/algorithms.hpp"
 #include "gar/plan.hpp"
 #include "gar/topology.hpp"
 
 namespace gar {
 
-/// Seconds per term.
+/// Seconds per term of the model. A new term is a field here and a row of kTerms.
 struct Terms {
   double alpha = 0;
   double beta = 0;
   double gamma = 0;
   double delta = 0;
   double epsilon = 0;
-  [[nodiscard]] double total() const { return alpha + beta + gamma + delta + epsilon; }
-  Terms& operator+=(const Terms& other);
+  [[nodiscard]] constexpr double total() const;
+  constexpr Terms& operator+=(const Terms& other);
   bool operator==(const Terms&) const = default;
 };
-Terms operator+(Terms a, const Terms& b);
-Terms operator*(double factor, const Terms& t);
+
+/// What is known about a term: a row of kTerms.
+struct TermInfo {
+  std::string_view name;   ///< of the term and of its parameter in files: "alpha"
+  std::string_view words;  ///< what the time is spent on, for people: "latency"
+  std::string_view unit;   ///< of the parameter: "s/float"
+  double Terms::*seconds;
+};
+
+/// All terms, in the order in which tables and documents show them.
+inline constexpr std::array<TermInfo, 5> kTerms{{{"alpha", "latency", "s", &Terms::alpha},
+                                                 {"beta", "link time", "s/float", &Terms::beta},
+                                                 {"gamma", "adding", "s/float", &Terms::gamma},
+                                                 {"delta", "memory access", "s/float", &Terms::delta},
+                                                 {"epsilon", "incast", "s/float", &Terms::epsilon}}};
+static_assert(sizeof(Terms) == kTerms.size() * sizeof(double), "every term has a row in kTerms");
+
+/// Calls f(member) for every term with its pointer to member. The compiler unrolls it, so it is fit for inner loops.
+template <class F, std::size_t... kRow>
+constexpr void for_each_term(const F& f, std::index_sequence<kRow...> /*rows*/) {
+  (f(kTerms[kRow].seconds), ...);
+}
+template <class F>
+constexpr void for_each_term(const F& f) {
+  for_each_term(f, std::make_index_sequence<kTerms.size()>{});
+}
+
+constexpr double Terms::total() const {
+  double sum = 0;
+  for_each_term([&](auto term) { sum += this->*term; });
+  return sum;
+}
+
+constexpr Terms& Terms::operator+=(const Terms& other) {
+  for_each_term([&](auto term) { this->*term += other.*term; });
+  return *this;
+}
+
+constexpr Terms operator+(Terms a, const Terms& b) { return a += b; }
+
+constexpr Terms operator*(double factor, const Terms& t) {
+  Terms out;
+  for_each_term([&](auto term) { out.*term = factor * (t.*term); });
+  return out;
+}
+
+/// Difference, term by term.
+constexpr Terms operator-(const Terms& a, const Terms& b) {
+  Terms out;
+  for_each_term([&](auto term) { out.*term = a.*term - b.*term; });
+  return out;
+}
+
+/// A term and its seconds, or a difference of seconds.
+struct TermSeconds {
+  const TermInfo* term = nullptr;
+  double seconds = 0;
+};
+/// All terms, those with the largest absolute value first.
+std::array<TermSeconds, kTerms.size()> largest_first(const Terms& terms);
 
 /// Which model: GenModel, or (alpha, beta, gamma), which knows neither incast nor memory access.
 enum class ModelKind { kGenModel, kAbc };
@@ -177,6 +239,19 @@ Terms closed_rhd(std::int64_t n, double size_floats, const OneSwitch& p);
 Terms closed_cps(std::int64_t n, double size_floats, const OneSwitch& p);
 Terms closed_hcps(const std::vector<std::int64_t>& factors, double size_floats, const OneSwitch& p);
 Terms closed_hierarchical_ring(const std::vector<std::int64_t>& factors, double size_floats, const OneSwitch& p);
+
+/// The closed form of an algorithm, by its name. Nothing when none is known, for uneven groups, or when factors are
+/// missing.
+std::optional<Terms> closed_form(const AlgorithmSpec& spec, std::int64_t n, double size_floats, const OneSwitch& p);
+/// What an algorithm costs at least on any tree whose most favourable parameters are `p`.
+struct ClosedBound {
+  double seconds = 0;
+  std::int64_t num_steps = 0;  ///< steps of each half that follow from the factors; 0: not said
+};
+/// Nothing when no closed form is known: then there is no bound, and only pricing tells.
+std::optional<ClosedBound> closed_bound(const AlgorithmSpec& spec, std::int64_t n, double size_floats,
+                                        const OneSwitch& p);
+
 /// As printed in Table `tab:genmodel_on_exist` (f_{i-1} read as f_i where the index runs out of range).
 Terms printed_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p);
 Terms printed_rhd(std::int64_t n, double size_floats, const OneSwitch& p);

@@ -23,7 +23,9 @@
 // The stages make a ReduceScatter; the AllGather is its mirror image and is not stored. See docs/formats-plan.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +34,12 @@ namespace gar {
 
 /// What a plan computes.
 enum class Collective { kAllReduce, kReduceScatter, kAllGather };
+inline constexpr std::array kCollectives{Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather};
+/// "allreduce", "reduce-scatter" or "allgather": the spelling in all files and on the command line.
+std::string_view to_string(Collective collective);
+/// Reads that spelling, and the ones with other hyphens and underscores that older files have ("all_reduce",
+/// "all-gather"). Nothing when the text names no collective.
+std::optional<Collective> parse_collective(std::string_view text);
 
 /// [begin, end) in units.
 struct Interval {
@@ -117,6 +125,17 @@ struct Plan {
   bool operator==(const Plan&) const = default;
   [[nodiscard]] bool is_explicit() const { return !programs.empty(); }
 };
+
+/// The ReduceScatter (or AllGather) of an AllReduce plan as a plan of its own: rank r ends (or starts) with block r of
+/// num_ranks equal blocks. Where the AllReduce leaves its results elsewhere, one more stage brings them home. Throws
+/// InvalidArgument when the plan is explicit.
+Plan as_reduce_scatter(const Plan& allreduce);
+Plan as_all_gather(const Plan& allreduce);
+/// One of these two, or the plan itself when the collective is an AllReduce.
+Plan as_collective(const Plan& allreduce, Collective collective);
+
+/// A stage in words: "rack level, 8-way exchange".
+std::string stage_label(const SubPlan& subplan, const Stage& stage);
 
 /// First element at or after a unit boundary when `num_units` units stand for `count` elements (rounded to nearest, so
 /// that boundaries are the same for every rank and the whole vector is covered).

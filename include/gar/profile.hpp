@@ -36,8 +36,8 @@ std::string_view to_string(Incast incast);
 struct LevelProfile {
   std::string name;  ///< base name of the nodes below these links: "host", "rack"
   Estimate alpha;    ///< level 0: of a path across a lowest switch; above: of the switch that these links end at
-  Estimate beta;     ///<
-  Estimate epsilon;  ///<
+  Estimate beta;     ///< of one of these links
+  Estimate epsilon;  ///< of one of these links
   Estimate incast_threshold;  ///< w_t, in senders
   Incast incast = Incast::kUnknown;
   std::int64_t most_senders = 0;  ///< that were measured at such a link
@@ -69,7 +69,7 @@ struct SizeCorrection {
 
 /// A measurement beside what the fitted model says.
 struct Residual {
-  std::string what;  ///< "cps all_reduce, 12 ranks, 1e5 floats"
+  std::string what;  ///< "cps allreduce, 12 ranks, 1e5 floats"
   double measured_s = 0;
   double fitted_s = 0;
   double weight = 1;  ///< 0 to 1: how much the robust fit believed it

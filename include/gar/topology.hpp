@@ -7,8 +7,10 @@
 // Units: alpha in seconds; beta, epsilon, gamma, delta in seconds per float of 4 bytes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +29,9 @@ struct LinkParams {
   double beta = 0;              ///< seconds per float
   double epsilon = 0;           ///< extra seconds per float and sender beyond the threshold
   double incast_threshold = 0;  ///< senders that the link carries without incast (w_t)
-  double max_senders = 0;  ///< receivers below the link admit so many senders at once, and the parameters above hold
-                           ///< under that; 0: nothing is said. Costs do not depend on it
+  /// Receivers below the link admit at most this many senders at once, and the parameters above hold under that; 0:
+  /// nothing is said. Costs do not depend on it.
+  double max_senders = 0;
   bool operator==(const LinkParams&) const = default;
 };
 
@@ -38,6 +41,27 @@ struct ServerParams {
   double delta = 0;  ///< seconds per float read from or written to memory
   bool operator==(const ServerParams&) const = default;
 };
+
+/// What is known about a parameter: a row of kLinkParams or kServerParams.
+template <class Params>
+struct ParamInfo {
+  const char* name;  ///< in files: "beta"
+  const char* unit;
+  double Params::*value;
+  bool is_optional = false;  ///< files may leave it out, which means 0
+};
+
+/// All parameters of a link, and all of a server. Checks, hashes, readers and writers go through these tables; a new
+/// parameter is a field above and a row here.
+inline constexpr std::array<ParamInfo<LinkParams>, 4> kLinkParams{
+    {{"beta", "s/float", &LinkParams::beta},
+     {"epsilon", "s/float", &LinkParams::epsilon},
+     {"incast_threshold", "senders", &LinkParams::incast_threshold},
+     {"max_senders", "senders", &LinkParams::max_senders, true}}};
+inline constexpr std::array<ParamInfo<ServerParams>, 2> kServerParams{
+    {{"gamma", "s/float", &ServerParams::gamma}, {"delta", "s/float", &ServerParams::delta}}};
+static_assert(sizeof(LinkParams) == kLinkParams.size() * sizeof(double), "every parameter of a link has a row");
+static_assert(sizeof(ServerParams) == kServerParams.size() * sizeof(double), "every parameter of a server has a row");
 
 /// Index of a node in `Topology`.
 using NodeId = std::int32_t;
@@ -169,10 +193,22 @@ Topology make_leaf_spine(std::int64_t spines, std::int64_t leaves, std::int64_t 
 /// The k-ary fat tree (k pods of k/2 edge switches of k/2 servers), cores and aggregations folded. k even.
 Topology make_fat_tree(std::int64_t k, const PaperParams& params = {});
 
-/// True for the names that `builtin_topology` knows.
+/// The names that `builtin_topology` knows: ss24 ss32 sym384 sym512 asy384 cdc384, the paper's networks.
+std::span<const std::string_view> builtin_topologies();
 bool is_builtin_topology(std::string_view name);
-/// ss24 ss32 sym384 sym512 asy384 cdc384: the paper's networks. Throws InvalidArgument.
+/// Throws InvalidArgument.
 Topology builtin_topology(std::string_view name);
+
+/// A kind of network that is made from numbers.
+struct TopologyGenerator {
+  std::string_view name;        ///< "leafspine"
+  std::string_view form;        ///< how it is written: "leafspine:SPINESxLEAVESxSERVERS"
+  std::string_view example;     ///< "leafspine:4x16x24"
+  std::size_t num_factors = 0;  ///< how many numbers it takes; 0: any number of them
+  Topology (*make)(const std::vector<std::int64_t>& factors) = nullptr;
+};
+/// All generators, in the order in which people see them.
+std::span<const TopologyGenerator> topology_generators();
 /// A built-in name or a generator ("star:24", "tree:16x24", "leafspine:4x16x24", "fattree:8"). Throws InvalidArgument
 /// with the accepted forms.
 Topology topology_from_spec(std::string_view spec);

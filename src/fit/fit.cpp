@@ -359,15 +359,12 @@ std::string describe(const Observation& observation) {
   if (observation.kind == ObservationKind::kReduction)
     return fmt::format("reduction of {} vectors, {}, {}", observation.fan_in, ranks, size);
   if (observation.kind == ObservationKind::kGather) return fmt::format("all to one, {}, {}", ranks, size);
-  const char* what = observation.collective == Collective::kAllReduce       ? "all_reduce"
-                     : observation.collective == Collective::kReduceScatter ? "reduce_scatter"
-                                                                            : "all_gather";
   const std::string how = observation.is_native ? "the library's own"
                           : observation.plan    ? observation.plan->algorithm
                                                 : to_string(observation.algorithm);
   const std::string admitted =
       observation.max_senders > 0 ? fmt::format(", {} senders at once", observation.max_senders) : "";
-  return fmt::format("{} {}, {}, {}{}", how, what, ranks, size, admitted);
+  return fmt::format("{} {}, {}, {}{}", how, to_string(observation.collective), ranks, size, admitted);
 }
 
 bool is_same_cell(const Observation& a, const Observation& b) {

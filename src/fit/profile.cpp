@@ -46,8 +46,10 @@ class Overlay {
 
   [[nodiscard]] LinkParams link(std::size_t height) const {
     const LevelProfile& level = profile_.levels[height];
-    return {level.beta.value, level.epsilon.value, level.incast_threshold.value,
-            static_cast<double>(level.max_senders)};
+    return {.beta = level.beta.value,
+            .epsilon = level.epsilon.value,
+            .incast_threshold = level.incast_threshold.value,
+            .max_senders = static_cast<double>(level.max_senders)};
   }
 
   /// A server below a switch with `num_ranks` servers of its own; they share the cores.
@@ -56,7 +58,7 @@ class Overlay {
     if (!is_new) return found->second;
     const double share = profile_.cores > 0 ? std::max(1.0, static_cast<double>(num_ranks) / profile_.cores) : 1.0;
     Node node = topology_.node(id);
-    node.server = {profile_.gamma.value * share, profile_.delta.value * share};
+    node.server = {.gamma = profile_.gamma.value * share, .delta = profile_.delta.value * share};
     if (!profile_.levels.empty()) {
       const double link_share = profile_.is_memory ? share : 1.0;
       node.alpha = profile_.levels.front().alpha.value / 2 * link_share;

@@ -116,7 +116,7 @@ void JsonPlace::refuse(const std::string& accepted) const {
   fail(fmt::format("is {}; accepted: {}", described(*value_), accepted));
 }
 
-void JsonPlace::expect_fields(std::initializer_list<std::string_view> fields) const {
+void JsonPlace::expect_fields(std::span<const std::string_view> fields) const {
   if (!value_->is_object()) refuse(fmt::format("an object with the fields {}", fmt::join(fields, ", ")));
   for (const auto& [name, ignored] : value_->items()) {
     if (std::find(fields.begin(), fields.end(), name) == fields.end())
@@ -185,12 +185,16 @@ void check_schema(const JsonPlace& document, std::string_view schema, std::strin
   if (const auto version = document.find("gar_version")) (void)version->text();
   if (found == schema) return;
   const std::size_t slash = schema.rfind('/') + 1;
-  int number = 0;
-  const char* end = found.data() + found.size();
-  const bool is_same_kind = found.starts_with(schema.substr(0, slash));
-  if (is_same_kind) {
-    const auto [rest, error] = std::from_chars(found.data() + slash, end, number);
-    if (error == std::errc() && rest == end && number > 1)
+  const auto version_of = [&](std::string_view text) {
+    int number = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data() + slash, end, number);
+    return error == std::errc() && rest == end ? number : 0;
+  };
+  if (found.starts_with(schema.substr(0, slash))) {
+    const int version = version_of(found);
+    if (version >= 1 && version <= version_of(schema)) return;
+    if (version > version_of(schema))
       place.fail(
           fmt::format("is \"{}\", written by a newer gar than this one; accepted: \"{}\"", printable(found), schema));
   }

@@ -32,8 +32,8 @@ struct TargetPiece {
 struct PlaceIndex {
   std::vector<TargetPiece> pieces;      // sorted by begin
   std::vector<std::int32_t> by_owner;   // indices into pieces, sorted by (owner, begin)
-  std::vector<std::int32_t> first_of;   // owners in ascending order ...
-  std::vector<std::int32_t> owners;     // ... and where each one starts in by_owner; first_of has one more entry
+  std::vector<std::int32_t> owners;     // in ascending order
+  std::vector<std::int32_t> first_of;   // where each owner starts in by_owner, and one more entry for the end
   std::vector<Interval> raw;            // target pieces as given, in by-owner order
   std::vector<std::int32_t> raw_first;  // like first_of, for raw
 };
@@ -70,6 +70,7 @@ struct PlanIndex::Impl {
   void derive_children(SubPlanId id);
   void derive_digits(SubPlanId id);
   void derive_place(SubPlanId id, std::size_t stage);
+  void check_target(SubPlanId id, std::size_t stage) const;
   void derive_order();
 
   // The child that a local rank lies in.

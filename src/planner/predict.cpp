@@ -88,35 +88,16 @@ std::vector<AlgorithmSpec> uneven_candidates(std::int64_t n, bool with_three_lev
   return out;
 }
 
-double closed_bound(const Candidate& c, std::int64_t n, double size_floats, const OneSwitch& p) {
-  if (c.spec.name == "cps") return closed_cps(n, size_floats, p).total();
-  if (c.spec.name == "ring") return closed_ring(n, size_floats, p).total();
-  if (c.spec.name == "rhd") return closed_rhd(n, size_floats, p).total();
-  if (c.spec.name == "reduce-broadcast") return closed_reduce_broadcast(n, size_floats, p).total();
-  if (c.spec.name == "acps") return 0;
-  if (c.spec.name == "hring") return closed_hierarchical_ring(c.spec.factors, size_floats, p).total();
-  if (!c.spec.uneven) return closed_hcps(c.spec.factors, size_floats, p).total();
-  std::vector<std::int64_t> smaller = c.spec.factors;  // a group may have one member less
-  smaller[0] = std::max<std::int64_t>(smaller[0] - 1, 1);
-  double volume = 1;
-  for (const std::int64_t f : c.spec.factors) volume *= static_cast<double>(f);
-  double kept = 1;
-  for (const std::int64_t f : smaller) kept *= static_cast<double>(f);
-  return closed_hcps(smaller, size_floats * kept / volume, p).total();
-}
-
 // The closed form with the best parameters of any server. Nor can a flat plan be faster than its stages' shortest
-// paths, the strongest cut and the calculation together.
+// paths, the strongest cut and the calculation together. Without a closed form nothing is known: 0.
 double bound_of(const Candidate& c, std::int64_t n, double size_floats, const OneSwitch& p,
                 const LowerBound& per_float) {
-  auto steps = static_cast<std::int64_t>(c.spec.factors.size());
-  if (c.spec.name == "hring") {
-    steps = 0;
-    for (const std::int64_t f : c.spec.factors) steps += f - 1;
-  }
+  const std::optional<ClosedBound> closed = closed_bound(c.spec, n, size_floats, p);
+  if (!closed) return 0;
   const double calculation = p.delta > 0 ? per_float.calculation : 0;
-  const double by_cut = 2 * static_cast<double>(steps) * p.alpha + size_floats * (per_float.bandwidth + calculation);
-  return std::max(by_cut, closed_bound(c, n, size_floats, p));
+  const double by_cut =
+      2 * static_cast<double>(closed->num_steps) * p.alpha + size_floats * (per_float.bandwidth + calculation);
+  return std::max(by_cut, closed->seconds);
 }
 
 }  // namespace
@@ -150,9 +131,9 @@ struct Predictor::Impl {
           for (AlgorithmSpec& u : uneven_candidates(n, three)) family.candidates.push_back({std::move(u), {}});
         }
         if (family.candidates.empty()) family.candidates.push_back({{"hcps", {n}, false}, {}});
-      } else if (spec.name == "hring" && spec.factors.empty() && n > 1) {
+      } else if (needs_factors(spec) && n > 1) {
         for (auto& factors : ordered_factorisations(n, 1000)) {
-          family.candidates.push_back({{"hring", std::move(factors), false}, {}});
+          family.candidates.push_back({{spec.name, std::move(factors), false}, {}});
         }
       } else {
         family.candidates.push_back({spec, {}});
@@ -336,8 +317,14 @@ Flips Predictor::size_flips(double size_floats) {
 }
 
 std::vector<AlgorithmSpec> classic_algorithms() {
+  std::vector<const AlgorithmInfo*> compared;
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (info.comparison_order > 0) compared.push_back(&info);
+  }
+  std::sort(compared.begin(), compared.end(),
+            [](const auto* a, const auto* b) { return a->comparison_order < b->comparison_order; });
   std::vector<AlgorithmSpec> out;
-  for (const char* name : {"cps", "hcps", "ring", "rhd", "reduce-broadcast"}) out.push_back({name, {}, false});
+  for (const AlgorithmInfo* info : compared) out.push_back({std::string(info->name), {}, false});
   return out;
 }
 

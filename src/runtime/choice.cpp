@@ -246,9 +246,7 @@ const ChosenPlan& Chooser::choose(Collective collective, std::int64_t bytes) {
     half.plan = std::make_shared<IndexedPlan>(gentree_plus(topology_, static_cast<double>(bytes) / 4).plan);
     half.reason = "the plan that was given is for AllReduce only";
   }
-  const Plan& whole = half.plan->plan;
-  half.plan = std::make_shared<IndexedPlan>(collective == Collective::kReduceScatter ? as_reduce_scatter(whole)
-                                                                                     : as_all_gather(whole));
+  half.plan = std::make_shared<IndexedPlan>(as_collective(half.plan->plan, collective));
   ModelOptions options;
   options.overlap = half.plan->plan.num_chunks > 1;
   half.priced =

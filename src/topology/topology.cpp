@@ -47,12 +47,8 @@ struct FormHash {
   std::size_t operator()(const Form& form) const {
     std::size_t seed = form.runs.size();
     mix(seed, form.alpha);
-    mix(seed, form.uplink.beta);
-    mix(seed, form.uplink.epsilon);
-    mix(seed, form.uplink.incast_threshold);
-    mix(seed, form.uplink.max_senders);
-    mix(seed, form.server.gamma);
-    mix(seed, form.server.delta);
+    for (const auto& param : kLinkParams) mix(seed, form.uplink.*param.value);
+    for (const auto& param : kServerParams) mix(seed, form.server.*param.value);
     for (const ChildRun& run : form.runs) {
       mix(seed, static_cast<std::size_t>(run.node));
       mix(seed, static_cast<std::size_t>(run.count));
@@ -138,14 +134,14 @@ void normalise(Node& node, bool is_root) {
   if (is_root) {
     node.uplink = {};
   } else {
-    node.uplink.beta = checked(node.uplink.beta, "beta", node);
-    node.uplink.epsilon = checked(node.uplink.epsilon, "epsilon", node);
-    node.uplink.incast_threshold = checked(node.uplink.incast_threshold, "incast_threshold", node);
-    node.uplink.max_senders = checked(node.uplink.max_senders, "max_senders", node);
+    for (const auto& [name, unit, value, is_optional] : kLinkParams) {
+      node.uplink.*value = checked(node.uplink.*value, name, node);
+    }
   }
   if (node.is_server()) {
-    node.server.gamma = checked(node.server.gamma, "gamma", node);
-    node.server.delta = checked(node.server.delta, "delta", node);
+    for (const auto& [name, unit, value, is_optional] : kServerParams) {
+      node.server.*value = checked(node.server.*value, name, node);
+    }
   } else {
     node.server = {};
   }

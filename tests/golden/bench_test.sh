@@ -12,7 +12,7 @@ limited "$gar" bench --local 3 -b 8 -e 1MiB -f 8 --algo auto,ring,cps -c 1 -n 3 
 python3 - <<'PY' || fail "the document is not as promised"
 import json
 document = json.load(open("out.json"))
-assert document["schema"] == "gar.bench/1" and document["gar_version"]
+assert document["schema"] == "gar.bench/2" and document["gar_version"]
 assert document["complete"] is True and document["wrong"] == 0
 results = document["results"]
 sizes = [8 * 8**i for i in range(6)]
@@ -32,7 +32,7 @@ limited "$gar" bench --local 2 -b 4KiB -e 64KiB -f 16 --algo auto,rhd -n 2 -w 0 
 awk '!/^#/ && $9 != "0" { exit 1 }' out.txt || fail "#wrong is not 0 everywhere: $(cat out.txt)"
 
 # The other collectives, in place and not, threads, all types and operators.
-for collective in allreduce reduce-scatter all-gather; do
+for collective in allreduce reduce-scatter allgather; do
   for place in '' --in-place; do
     for transport in shm threads; do
       # shellcheck disable=SC2086

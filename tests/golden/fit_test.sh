@@ -41,7 +41,7 @@ for name, factor in (("one.json", 1.0), ("two.json", 1.001)):
         size = cell["size_floats"]
         if cell["kind"] == "reduction":
             seconds = size * ((cell["fan_in"] - 1) * gamma + (cell["fan_in"] + 1) * delta)
-        elif cell["collective"] == "all_gather":
+        elif cell["collective"] == "allgather":
             steps = n - 1 if cell["algorithm"] == "ring" else 1
             seconds = steps * alpha + (n - 1) / n * size * beta
         else:

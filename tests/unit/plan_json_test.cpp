@@ -44,7 +44,7 @@ std::string error_of(const std::string& text) {
 
 /// A document of two ranks with these fields in place of the sub-plans.
 std::string document(const std::string& fields) {
-  return R"({"schema":"gar.plan/1","algorithm":"x","collective":"allreduce","num_ranks":2,"num_units":4,)" + fields +
+  return R"({"schema":"gar.plan/2","algorithm":"x","collective":"allreduce","num_ranks":2,"num_units":4,)" + fields +
          "}";
 }
 std::string with_subplan(const std::string& subplan) { return document(R"("root":0,"subplans":[)" + subplan + "]"); }
@@ -89,10 +89,24 @@ TEST(PlanJson, FileFollowsTheDistinctSubPlans) {
 TEST(PlanJson, FieldsInAnyOrder) {
   const Plan plan = parse(
       R"({"subplans":[{"stages":[["ring",1,3]],"children":[[-1,3]]}],"num_units":3,"root":0,"num_ranks":3,
-          "schema":"gar.plan/1"})");
+          "schema":"gar.plan/2"})");
   EXPECT_EQ(plan.num_ranks, 3);
   EXPECT_EQ(plan.collective, Collective::kAllReduce);
   EXPECT_TRUE(verify(plan).ok);
+}
+
+// Files of version 1 spell the collectives with underscores.
+TEST(PlanJson, OlderFilesAreRead) {
+  const Plan scatter = as_reduce_scatter(cps(3));
+  const Plan gather = as_all_gather(cps(3));
+  EXPECT_NE(text_of(scatter).find(R"("collective":"reduce-scatter")"), std::string::npos);
+  EXPECT_NE(text_of(gather).find(R"("collective":"allgather")"), std::string::npos);
+  const auto older = [](std::string text, const std::string& ours, const std::string& theirs) {
+    text.replace(text.find("gar.plan/2"), 10, "gar.plan/1");
+    return text.replace(text.find(ours), ours.size(), theirs);
+  };
+  EXPECT_EQ(parse(older(text_of(scatter), "reduce-scatter", "reduce_scatter")), scatter);
+  EXPECT_EQ(parse(older(text_of(gather), "allgather", "all_gather")), gather);
 }
 
 // `gar plan --json` tells people and scripts more than the plan itself; reading skips it.
@@ -109,9 +123,9 @@ TEST(PlanJson, NotJson) {
   EXPECT_REFUSED("", "plan.json: not valid JSON at byte");
   EXPECT_REFUSED("garbage", "not valid JSON");
   EXPECT_REFUSED(std::string("\0\0\0", 3), "not valid JSON");
-  EXPECT_REFUSED("{\"schema\":\"gar.plan/1\"", "unexpected end of input");
+  EXPECT_REFUSED("{\"schema\":\"gar.plan/2\"", "unexpected end of input");
   EXPECT_REFUSED(text_of(cps(2)) + "x", "not valid JSON");
-  EXPECT_REFUSED("[]", "document: is a list; accepted: an object with \"schema\": \"gar.plan/1\"");
+  EXPECT_REFUSED("[]", "document: is a list; accepted: an object with \"schema\": \"gar.plan/2\"");
   EXPECT_REFUSED("3", "document: is 3; accepted: an object");
   EXPECT_REFUSED("null", "document: is null");
 }
@@ -125,12 +139,13 @@ TEST(PlanJson, EveryTruncationIsRefused) {
 }
 
 TEST(PlanJson, WrongVersionOrKind) {
-  EXPECT_REFUSED(R"({"schema":"gar.plan/2","new":1})", "schema: is \"gar.plan/2\"; accepted: \"gar.plan/1\"");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/3","new":1})",
+                 "schema: is \"gar.plan/3\"; accepted: \"gar.plan/2\" or \"gar.plan/1\"");
   EXPECT_REFUSED(R"({"schema":"gar.topology/1"})", "schema: is \"gar.topology/1\"");
-  EXPECT_REFUSED(R"({"schema":1})", "schema: is an integer; accepted: \"gar.plan/1\"");
+  EXPECT_REFUSED(R"({"schema":1})", "schema: is an integer; accepted: \"gar.plan/2\"");
   EXPECT_REFUSED(R"({"num_ranks":1,"num_units":1})", "schema: is missing");
-  EXPECT_REFUSED(R"({"schema":"gar.plan/1","num_units":1})", "num_ranks: is missing");
-  EXPECT_REFUSED(R"({"schema":"gar.plan/1","num_ranks":1})", "num_units: is missing");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/2","num_units":1})", "num_ranks: is missing");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/2","num_ranks":1})", "num_units: is missing");
 }
 
 TEST(PlanJson, UnknownAndRepeatedFields) {
@@ -144,7 +159,7 @@ TEST(PlanJson, UnknownAndRepeatedFields) {
 
 TEST(PlanJson, HeaderValues) {
   const auto with_ranks = [](const std::string& n) {
-    return R"({"schema":"gar.plan/1","num_units":1,"num_ranks":)" + n + "}";
+    return R"({"schema":"gar.plan/2","num_units":1,"num_ranks":)" + n + "}";
   };
   EXPECT_REFUSED(with_ranks("0"), "num_ranks: is 0; accepted: 1 to 100000000");
   EXPECT_REFUSED(with_ranks("-3"), "num_ranks: is -3; accepted: 1 to 100000000");
@@ -159,8 +174,8 @@ TEST(PlanJson, HeaderValues) {
   EXPECT_REFUSED(with_ranks("{}"), "num_ranks: is an object; accepted: an integer");
   EXPECT_REFUSED(with_ranks("2"), "subplans: is missing or empty; accepted for 2 ranks");
   EXPECT_REFUSED(document(R"("count":-1)"), "count: is -1; accepted: 0 to");
-  EXPECT_REFUSED(R"({"schema":"gar.plan/1","collective":"broadcast"})",
-                 R"(collective: is "broadcast"; accepted: "allreduce", "reduce_scatter" or "all_gather")");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/2","collective":"broadcast"})",
+                 R"(collective: is "broadcast"; accepted: "allreduce", "reduce-scatter" or "allgather")");
 }
 
 TEST(PlanJson, SubPlans) {
@@ -177,7 +192,7 @@ TEST(PlanJson, SubPlans) {
   EXPECT_REFUSED(document(R"("subplans":[{"children":[[-1,2]]}])"), "root: is missing");
   EXPECT_REFUSED(document(R"("root":1,"subplans":[{"children":[[-1,2]]}])"), "root: is 1; accepted: -1 to 0");
   EXPECT_REFUSED(document(R"("root":0,"subplans":[])"), "subplans: is missing or empty");
-  EXPECT_REFUSED(R"({"schema":"gar.plan/1","num_ranks":1,"num_units":1,"root":0})", "root: is 0, but there are no");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/2","num_ranks":1,"num_units":1,"root":0})", "root: is 0, but there are no");
 }
 
 TEST(PlanJson, Stages) {

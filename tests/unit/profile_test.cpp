@@ -271,10 +271,12 @@ TEST(MeasurementsFile, RoundTripKeepsEveryBit) {
 
 TEST(MeasurementsFile, ByHand) {
   const Measurements m = parse_measurements(R"({"schema": "gar.measurements/1", "topology": "star:15", "observations": [
-      {"algorithm": "cps", "servers": 3, "size_floats": 1e5, "seconds": [0.25]}]})",
+      {"algorithm": "cps", "servers": 3, "size_floats": 1e5, "seconds": [0.25]},
+      {"collective": "all_gather", "algorithm": "cps", "servers": 3, "size_floats": 1e5, "seconds": [0.25]}]})",
                                             "m.json");
   EXPECT_EQ(m.topology.num_servers(), 15);
-  ASSERT_EQ(m.observations.size(), 1U);
+  ASSERT_EQ(m.observations.size(), 2U);
+  EXPECT_EQ(m.observations.back().collective, Collective::kAllGather);  // as version 1 spells it
   const Observation& o = m.observations.front();
   EXPECT_EQ(o.kind, ObservationKind::kCollective);
   EXPECT_EQ(o.collective, Collective::kAllReduce);
@@ -285,12 +287,12 @@ TEST(MeasurementsFile, ByHand) {
 
 TEST(MeasurementsFile, Errors) {
   expect_error(parse_measurements, "7", {"document: is 7; accepted: an object"});
-  expect_measurements_error("gar.measurements/1", "gar.measurements/3", {"schema: ", "newer gar"});
-  expect_measurements_error("gar.measurements/1", "gar.profile/1", {"schema: is \"gar.profile/1\""});
+  expect_measurements_error("gar.measurements/2", "gar.measurements/3", {"schema: ", "newer gar"});
+  expect_measurements_error("gar.measurements/2", "gar.profile/1", {"schema: is \"gar.profile/1\""});
   expect_measurements_error("\"observations\"", "\"cells\"", {"unknown field \"cells\"; accepted: "});
   expect_measurements_error("\"kind\": \"gather\"", "\"kind\": \"scatter\"",
                             {"observations[1].kind: is \"scatter\"; accepted: "});
-  expect_measurements_error("reduce_scatter", "scatter", {"observations[0].collective: is \"scatter\"; accepted: "});
+  expect_measurements_error("reduce-scatter", "scatter", {"observations[0].collective: is \"scatter\"; accepted: "});
   expect_measurements_error("hcps:2x2", "magic", {"observations[0].algorithm: ", "unknown algorithm 'magic'"});
   expect_measurements_error("\"algorithm\": \"hcps:2x2\",", "",
                             {"observations[0]: the field \"algorithm\" is missing"});

@@ -40,7 +40,7 @@ TEST(ResultsText, TableOfGarBench) {
 
 TEST(ResultsText, DocumentOfGarBench) {
   const std::string head =
-      R"({"schema":"gar.bench/1","gar_version":"0.1.0","collective":"allreduce","ranks":6,"results":[)";
+      R"({"schema":"gar.bench/2","gar_version":"0.1.0","collective":"allreduce","ranks":6,"results":[)";
   const Results r = parse_results(
       head + R"({"algorithm":"auto","plan":"hcps:2x3","bytes":400,"seconds":0.5,"reproducible":false,"more":1},)" +
           R"({"algorithm":"gentree+","plan":"gentree+","bytes":800,"seconds":1},)" +
@@ -59,7 +59,7 @@ TEST(ResultsText, DocumentOfGarBench) {
   EXPECT_REFUSED(head + R"({"algorithm":"ring","bytes":4,"seconds":0}]})", "results[0].seconds: ");
   EXPECT_REFUSED(head + R"({"algorithm":"ring","bytes":4}]})", "results[0]");
   EXPECT_REFUSED(R"({"schema":"gar.bench/1","collective":"all-gather","ranks":6,"results":[]})", "\"allreduce\"");
-  EXPECT_REFUSED(R"({"schema":"gar.plan/1"})", "gar.bench/1");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/2"})", "gar.bench/2");
   EXPECT_REFUSED("{", "out.txt");
 }
 

@@ -53,7 +53,7 @@ void write_document(const PlanReport& r, bool explain, std::ostream& out) {
 }
 
 Plan finished_plan(const PlanArgs& args, Plan plan, const VectorSize& size) {
-  plan = half_of(plan, args.collective);
+  plan = as_collective(plan, collective_of(args.collective));
   if (args.is_explicit) {
     if (plan.num_ranks > kMaxExplicitRanks) {
       throw UsageError(fmt::format("--explicit: {} ranks are too many for one program each; accepted are up to {}",

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <memory>
 
@@ -13,6 +12,7 @@
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/json_output.hpp"
 #include "apps/gar/views/terms.hpp"
+#include "apps/gar/views/term_table.hpp"
 
 namespace gar::cli {
 namespace {
@@ -41,24 +41,14 @@ struct Answer {
 
 // In how far the winner differs from the runner-up, largest difference first.
 std::string why(const Prediction& best, const Prediction& other) {
-  struct Difference {
-    const char* what;
-    double seconds;
-  };
-  std::array<Difference, 5> d{{{"latency (alpha)", other.terms.alpha - best.terms.alpha},
-                               {"link time (beta)", other.terms.beta - best.terms.beta},
-                               {"adding (gamma)", other.terms.gamma - best.terms.gamma},
-                               {"memory access (delta)", other.terms.delta - best.terms.delta},
-                               {"incast (epsilon)", other.terms.epsilon - best.terms.epsilon}}};
-  std::stable_sort(d.begin(), d.end(),
-                   [](const Difference& a, const Difference& b) { return std::abs(a.seconds) > std::abs(b.seconds); });
   std::string gains;
   std::string losses;
   const double total = other.seconds() - best.seconds();
-  for (const Difference& x : d) {
-    if (std::abs(x.seconds) < 0.02 * total || x.seconds == 0) continue;
-    std::string& list = x.seconds > 0 ? gains : losses;
-    list += fmt::format("{}{} of {}", list.empty() ? "" : ", ", format_seconds(std::abs(x.seconds), 3), x.what);
+  for (const auto& [term, seconds] : largest_first(other.terms - best.terms)) {
+    if (std::abs(seconds) < 0.02 * total || seconds == 0) continue;
+    std::string& list = seconds > 0 ? gains : losses;
+    list += fmt::format("{}{} of {} ({})", list.empty() ? "" : ", ", format_seconds(std::abs(seconds), 3), term->words,
+                        term->name);
   }
   if (gains.empty()) return "they cost the same";
   return losses.empty() ? fmt::format("it saves {}", gains)
@@ -167,8 +157,8 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
                     topology.num_servers() == 1 ? "" : "s", format_count(size.count), to_string(size.dtype),
                     format_bytes(static_cast<double>(size.bytes)), model_name(options)));
   const double best = a.results.front().seconds();
-  std::vector<Column> columns{{"algorithm"},  {"time", true},  {"vs best", true}, {"alpha", true},
-                              {"beta", true}, {"gamma", true}, {"delta", true},   {"epsilon", true}};
+  std::vector<Column> columns{{"algorithm"}, {"time", true}, {"vs best", true}};
+  add_term_columns(columns);
   if (a.correction) columns.insert(columns.begin() + 2, {"corrected", true});
   Table table(std::move(columns));
   for (const Row& p : a.results) {
@@ -177,9 +167,7 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
                           Cell(format_seconds(p.seconds()), Paint::kBold)};
     if (a.correction) row.emplace_back(format_seconds(p.seconds() * a.correction->factor.value));
     row.emplace_back(best > 0 ? fmt::format("{:.2f}x", p.seconds() / best) : "-");
-    for (const double t : {p.terms.alpha, p.terms.beta, p.terms.gamma, p.terms.delta, p.terms.epsilon}) {
-      row.emplace_back(format_seconds(t, 3), t == 0 ? Paint::kDim : Paint::kPlain);
-    }
+    add_term_cells(p.terms, row);
     table.add_row(std::move(row));
   }
   print(table.to_string(color));

@@ -150,7 +150,7 @@ SimulatedPlan run_plan(const Scene& scene, const Plan& plan, const std::string& 
 
 void print_document(const Scene& scene, const std::vector<SimulatedPlan>& plans, bool is_complete,
                     const ReportOptions& options) {
-  Json document = simulation_document(scene, "gar.simulate/1");
+  Json document = simulation_document(scene, "gar.simulate/2");
   document["count"] = scene.size.count;
   if (plans.size() == 1 && is_complete == plans.front().simulation.is_complete) {
     add_simulation_json(scene, plans.front(), options, document);
@@ -196,7 +196,7 @@ int run(const SimulateArgs& args, const Context& context) {
   }
   for (const AlgorithmSpec& spec : algorithms) {
     const Planned planned = plan_with(spec, scene.topology, size.floats(), model);
-    const Plan plan = half_of(planned.tree.plan, args.collective);
+    const Plan plan = as_collective(planned.tree.plan, collective_of(args.collective));
     if (guard && is_interrupted()) break;
     if (!guard) guard.emplace();
     plans.push_back(run_plan(scene, plan, to_string(planned.spec), options, args.trace));

@@ -1,5 +1,6 @@
 // gar topo show|check|import|convert: draws, validates, reads and writes networks.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <sstream>
@@ -36,9 +37,11 @@ void add_network(CLI::App& verb, TopoArgs& args) {
 const std::string& network(const TopoArgs& args) {
   const bool is_one = args.topology.empty() != args.flagged_topology.empty();
   if (!is_one && (args.profile.empty() || !args.topology.empty())) {
+    std::vector<std::string_view> examples;
+    for (const TopologyGenerator& generator : topology_generators()) examples.push_back(generator.example);
     throw UsageError(
-        "one network is needed: a file, a built-in name (ss24 ss32 sym384 sym512 asy384 cdc384) or a generator "
-        "(star:24 tree:16x24 leafspine:4x16x24 fattree:8), or a profile behind -p");
+        fmt::format("one network is needed: a file, a built-in name ({}) or a generator ({}), or a profile behind -p",
+                    fmt::join(builtin_topologies(), " "), fmt::join(examples, " ")));
   }
   return args.topology.empty() ? args.flagged_topology : args.topology;
 }

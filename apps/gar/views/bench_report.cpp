@@ -150,10 +150,9 @@ Json ratio_json(const BenchRatio& ratio) {
 }  // namespace
 
 std::string bench_header(const BenchConfig& config, const std::string& world) {
-  std::string out =
-      fmt::format("# {} between {}, {}, {} iterations after {} for warming up{}\n", collective_word(config.collective),
-                  world, config.in_place ? "in place" : "out of place", config.iterations, config.warmup,
-                  config.check ? ", every element checked" : "");
+  std::string out = fmt::format("# {} between {}, {}, {} iterations after {} for warming up{}\n",
+                                to_string(config.collective), world, config.in_place ? "in place" : "out of place",
+                                config.iterations, config.warmup, config.check ? ", every element checked" : "");
   const auto bound = [&](const char* seconds, const char* times) {
     return config.device == Device::kCuda ? fmt::format(fmt::runtime(kBound), seconds, times) : "";
   };
@@ -235,8 +234,8 @@ std::string bench_footer(const std::vector<BenchResult>& results, const BenchOut
 }
 
 Json bench_document(const BenchConfig& config, const BenchRecord& record) {
-  Json out = json_document("gar.bench/1");
-  out["collective"] = collective_word(config.collective);
+  Json out = json_document("gar.bench/2");
+  out["collective"] = to_string(config.collective);
   out["ranks"] = record.num_ranks;
   out["world"] = record.world;
   out["requested_transport"] = word(config.transport);

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/output.hpp"
 #include "apps/gar/views/terms.hpp"
+#include "apps/gar/views/term_table.hpp"
 
 namespace gar::cli {
 namespace {
@@ -26,26 +28,17 @@ void print_switches(const PlanReport& r, bool color) {
 }
 
 void print_stages(const PlanReport& r, bool color) {
-  Table table({{"half"},
-               {"stage"},
-               {"steps", true},
-               {"time", true},
-               {"alpha", true},
-               {"beta", true},
-               {"gamma", true},
-               {"delta", true},
-               {"epsilon", true},
-               {"busiest link"},
-               {"senders", true}});
+  std::vector<Column> columns{{"half"}, {"stage"}, {"steps", true}, {"time", true}};
+  add_term_columns(columns);
+  columns.insert(columns.end(), {{"busiest link"}, {"senders", true}});
+  Table table(std::move(columns));
   for (const StageCost& s : r.stages) {
     const Terms t = s.at(r.size.floats());
     std::vector<Cell> row{r.plan.is_explicit() ? "step"
                           : s.is_gather        ? "gather"
                                                : "scatter",
                           s.label, fmt::format("{}", s.num_steps), Cell(format_seconds(t.total()), Paint::kBold)};
-    for (const double x : {t.alpha, t.beta, t.gamma, t.delta, t.epsilon}) {
-      row.emplace_back(format_seconds(x, 3), x == 0 ? Paint::kDim : Paint::kPlain);
-    }
+    add_term_cells(t, row);
     row.emplace_back(s.link);
     row.emplace_back(fmt::format("{}", s.senders), t.epsilon > 0 ? Paint::kYellow : Paint::kPlain);
     table.add_row(std::move(row));
@@ -55,22 +48,12 @@ void print_stages(const PlanReport& r, bool color) {
 
 // Which terms make the difference between two ways.
 std::string difference(const Terms& chosen, const Terms& other) {
-  struct Part {
-    const char* name;
-    double seconds;
-  };
-  std::vector<Part> parts{{"latency", other.alpha - chosen.alpha},
-                          {"link time", other.beta - chosen.beta},
-                          {"adding", other.gamma - chosen.gamma},
-                          {"memory access", other.delta - chosen.delta},
-                          {"incast", other.epsilon - chosen.epsilon}};
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const Part& a, const Part& b) { return std::abs(a.seconds) > std::abs(b.seconds); });
+  const auto parts = largest_first(other - chosen);
   std::string out;
-  for (const Part& p : parts) {
-    if (std::abs(p.seconds) < 0.02 * std::abs(parts.front().seconds) || p.seconds == 0) continue;
-    out += fmt::format("{}{}{} {}", out.empty() ? "" : ", ", p.seconds > 0 ? "+" : "-",
-                       format_seconds(std::abs(p.seconds), 3), p.name);
+  for (const auto& [term, seconds] : parts) {
+    if (std::abs(seconds) < 0.02 * std::abs(parts.front().seconds) || seconds == 0) continue;
+    out += fmt::format("{}{}{} {}", out.empty() ? "" : ", ", seconds > 0 ? "+" : "-",
+                       format_seconds(std::abs(seconds), 3), term->words);
   }
   return out.empty() ? "the same" : out;
 }
@@ -79,9 +62,7 @@ void print_switch(const SwitchChoice& s, bool is_chunked, bool color) {
   print(fmt::format("\n{}{}: {} {}, {}\n", paint(s.name, Paint::kBold, color),
                     s.count > 1 ? fmt::format(" ({} alike)", s.count) : "", s.algorithm, factor_words(s.factors),
                     format_seconds(s.seconds())));
-  print(fmt::format("    alpha {}, beta {}, gamma {}, delta {}, epsilon {}\n", format_seconds(s.terms.alpha, 3),
-                    format_seconds(s.terms.beta, 3), format_seconds(s.terms.gamma, 3), format_seconds(s.terms.delta, 3),
-                    format_seconds(s.terms.epsilon, 3)));
+  print(fmt::format("    {}\n", term_list(s.terms)));
   std::size_t shown = 0;
   const SwitchCandidate* previous = nullptr;
   for (const SwitchCandidate& c : s.candidates) {

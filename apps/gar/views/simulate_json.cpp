@@ -26,7 +26,7 @@ Json link_json(const Topology& topology, const LinkUse& use, double seconds) {
 Json stage_json(const Topology& topology, const StageUse& stage, bool has_chunks) {
   const double time = stage.end - stage.begin;
   Json j;
-  j["half"] = stage.is_gather ? "all_gather" : "reduce_scatter";
+  j["half"] = to_string(stage.is_gather ? Collective::kAllGather : Collective::kReduceScatter);
   j["what"] = stage.label;
   j["first_step"] = stage.first_step;
   j["steps"] = stage.num_steps;
@@ -75,7 +75,7 @@ Json simulation_document(const Scene& scene, const char* schema) {
 void add_simulation_json(const Scene& scene, const SimulatedPlan& plan, const ReportOptions& options, Json& document) {
   const Simulation& s = plan.simulation;
   document["algorithm"] = plan.algorithm;
-  document["collective"] = collective_word(plan.collective);
+  document["collective"] = to_string(plan.collective);
   document["chunks"] = plan.num_chunks;
   document["complete"] = s.is_complete;
   document["seconds"] = s.seconds;

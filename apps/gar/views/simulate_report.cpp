@@ -14,6 +14,7 @@
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/planning.hpp"
 #include "gar/critical_path.hpp"
+#include "apps/gar/views/term_table.hpp"
 
 namespace gar::cli {
 namespace {
@@ -30,7 +31,7 @@ void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
   print(fmt::format("{} on {} ({} server{}), {} x {} ({}), {}{}\n", paint(plan.algorithm, Paint::kGreen, color),
                     scene.topology.name(), scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
                     format_count(scene.size.count), to_string(scene.size.dtype),
-                    format_bytes(static_cast<double>(scene.size.bytes)), collective_word(plan.collective),
+                    format_bytes(static_cast<double>(scene.size.bytes)), to_string(plan.collective),
                     plan.num_chunks > 1 ? fmt::format(" in {} chunks", plan.num_chunks) : ""));
   if (!s.is_complete) {
     print(fmt::format("{}\n", paint(fmt::format("partial: interrupted at simulated {}, {} of {} messages had arrived",
@@ -50,12 +51,9 @@ void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
 
 void print_summary(const Scene& scene, const SimulatedPlan& plan) {
   const Simulation& s = plan.simulation;
-  const Terms& t = s.terms;
   print(fmt::format("\ntime        {} of communication, {} of calculation on the critical path\n",
                     format_seconds(s.communication_seconds()), format_seconds(s.calculation_seconds())));
-  print(fmt::format("terms       alpha {}, beta {}, gamma {}, delta {}, epsilon {}\n", format_seconds(t.alpha, 3),
-                    format_seconds(t.beta, 3), format_seconds(t.gamma, 3), format_seconds(t.delta, 3),
-                    format_seconds(t.epsilon, 3)));
+  print(fmt::format("terms       {}\n", term_list(s.terms)));
   if (s.engine == SimulationEngine::kClasses) {
     print(fmt::format(
         "engine      classes: {} of {} ranks and {} of {} messages stand for all; {} events, rates found {} "
@@ -244,16 +242,10 @@ void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& pla
                     scene.barrier ? " with a barrier after every step" : ""));
   for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if: {}\n", words));
   print("\n");
-  Table table({{"algorithm"},
-               {"simulated", true},
-               {"vs best", true},
-               {"alpha", true},
-               {"beta", true},
-               {"gamma", true},
-               {"delta", true},
-               {"epsilon", true},
-               {"predicted", true},
-               {"busiest link"}});
+  std::vector<Column> columns{{"algorithm"}, {"simulated", true}, {"vs best", true}};
+  add_term_columns(columns);
+  columns.insert(columns.end(), {{"predicted", true}, {"busiest link"}});
+  Table table(std::move(columns));
   const double best = plans.front().simulation.seconds;
   for (const SimulatedPlan& p : plans) {
     const Simulation& s = p.simulation;
@@ -262,9 +254,7 @@ void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& pla
                           s.is_complete ? Cell(format_seconds(s.seconds), Paint::kBold)
                                         : Cell("> " + format_seconds(s.seconds), Paint::kYellow),
                           best > 0 && s.is_complete ? fmt::format("{:.2f}x", s.seconds / best) : "partial"};
-    for (const double t : {s.terms.alpha, s.terms.beta, s.terms.gamma, s.terms.delta, s.terms.epsilon}) {
-      row.emplace_back(format_seconds(t, 3), t == 0 ? Paint::kDim : Paint::kPlain);
-    }
+    add_term_cells(s.terms, row);
     row.emplace_back(format_seconds(p.predicted.total()));
     if (!s.links.empty()) {
       row.emplace_back(fmt::format("{}, {:.0f}%", link_name(scene.topology, s.links.front().link),

@@ -5,18 +5,14 @@ namespace gar::cli {
 
 Json terms_json(const Terms& terms) {
   Json j;
-  j["alpha"] = terms.alpha;
-  j["beta"] = terms.beta;
-  j["gamma"] = terms.gamma;
-  j["delta"] = terms.delta;
-  j["epsilon"] = terms.epsilon;
+  for (const TermInfo& term : kTerms) j[std::string(term.name)] = terms.*term.seconds;
   return j;
 }
 
 Json stage_json(const StageCost& stage, double size_floats) {
   const Terms t = stage.at(size_floats);
   Json j;
-  j["half"] = stage.is_gather ? "all_gather" : "reduce_scatter";
+  j["half"] = to_string(stage.is_gather ? Collective::kAllGather : Collective::kReduceScatter);
   j["what"] = stage.label;
   j["steps"] = stage.num_steps;
   j["seconds"] = t.total();

@@ -285,14 +285,13 @@ void add_topology_json(const Topology& topology, Json& document) {
     entry["num_servers"] = topology.num_servers(id);
     entry["alpha"] = node.alpha;
     if (id != topology.root()) {
-      entry["beta"] = node.uplink.beta;
-      entry["epsilon"] = node.uplink.epsilon;
-      entry["incast_threshold"] = node.uplink.incast_threshold;
+      for (const auto& param : kLinkParams) {
+        if (!param.is_optional) entry[param.name] = node.uplink.*param.value;
+      }
       if (node.uplink.beta > 0) entry["bits_per_s"] = kBitsPerFloat / node.uplink.beta;
     }
     if (node.is_server()) {
-      entry["gamma"] = node.server.gamma;
-      entry["delta"] = node.server.delta;
+      for (const auto& param : kServerParams) entry[param.name] = node.server.*param.value;
     }
     const double ratio = oversubscription(topology, id);
     if (ratio >= 0) entry["oversubscription"] = ratio;

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "gar/trace.hpp"
-#include "model/labels.hpp"
 
 namespace gar {
 namespace {

@@ -14,6 +14,7 @@
 #include <istream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -244,9 +245,9 @@ std::string Reader::accepted() const {
     case Scope::kDocument:
       return fmt::format("an object with \"schema\": \"{}\"", kPlanSchema);
     case Scope::kTop:
-      if (f.key == "schema") return fmt::format("\"{}\"", kPlanSchema);
+      if (f.key == "schema") return fmt::format("\"{}\" or \"{}\"", kPlanSchema, kOldPlanSchema);
       if (f.key == "algorithm") return "a string";
-      if (f.key == "collective") return "\"allreduce\", \"reduce_scatter\" or \"all_gather\"";
+      if (f.key == "collective") return "\"allreduce\", \"reduce-scatter\" or \"allgather\"";
       if (f.key == "subplans") return "a list of sub-plans";
       return f.key == "programs" ? "a list of programs, one per rank" : "an integer";
     case Scope::kSubPlans:
@@ -355,14 +356,13 @@ void Reader::store(const std::string& value) {
   const std::string_view key = top().key;
   const std::string shown = fmt::format("\"{}\"", printable(value));
   if (top().scope == Scope::kTop && key == "schema") {
-    if (value != kPlanSchema) refuse(shown);
+    if (value != kPlanSchema && value != kOldPlanSchema) refuse(shown);
   } else if (top().scope == Scope::kTop && key == "algorithm") {
     plan_.algorithm = value;
   } else if (top().scope == Scope::kTop && key == "collective") {
-    if (value != "allreduce" && value != "reduce_scatter" && value != "all_gather") refuse(shown);
-    plan_.collective = value == "allreduce"        ? Collective::kAllReduce
-                       : value == "reduce_scatter" ? Collective::kReduceScatter
-                                                   : Collective::kAllGather;
+    const std::optional<Collective> collective = parse_collective(value);
+    if (!collective) refuse(shown);
+    plan_.collective = *collective;
   } else if (top().scope == Scope::kSubPlan && key == "label") {
     plan_.subplans.back().label = value;
   } else if (top().scope == Scope::kDigitStage && top().index == 0 && (value == "direct" || value == "ring")) {

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 
 #include "gar/plan.hpp"
 
 namespace gar {
 
-inline constexpr const char* kPlanSchema = "gar.plan/1";
+/// What is written; the version before spelled the collectives in another way and is read, too.
+inline constexpr std::string_view kPlanSchema = "gar.plan/2";
+inline constexpr std::string_view kOldPlanSchema = "gar.plan/1";
 /// The largest number of units or elements, and the largest step number.
 inline constexpr std::int64_t kMaxUnits = std::int64_t{1} << 60;
 

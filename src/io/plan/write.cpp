@@ -15,18 +15,6 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-const char* name_of(Collective collective) {
-  switch (collective) {
-    case Collective::kReduceScatter:
-      return "reduce_scatter";
-    case Collective::kAllGather:
-      return "all_gather";
-    case Collective::kAllReduce:
-      break;
-  }
-  return "allreduce";
-}
-
 class Writer {
  public:
   explicit Writer(std::ostream& out) : out_(out) {}
@@ -101,7 +89,7 @@ class Writer {
 void write_plan_fields(const Plan& plan, std::ostream& out) {
   Writer writer(out);
   writer.write("\"schema\":\"{}\",\n\"algorithm\":{},\n\"collective\":\"{}\",\n", kPlanSchema, quoted(plan.algorithm),
-               name_of(plan.collective));
+               to_string(plan.collective));
   writer.write("\"num_ranks\":{},\n\"num_units\":{},\n", plan.num_ranks, plan.num_units);
   if (plan.num_chunks != 1) writer.write("\"num_chunks\":{},\n", plan.num_chunks);
   writer.write("\"count\":{}", plan.count);

@@ -12,7 +12,7 @@
 namespace gar {
 
 inline constexpr std::string_view kProfileSchema = "gar.profile/1";
-inline constexpr std::string_view kMeasurementsSchema = "gar.measurements/1";
+inline constexpr std::string_view kMeasurementsSchema = "gar.measurements/2";
 
 Estimate read_estimate(const JsonPlace& place);
 /// `num_levels`: of the topology; a link stands on one of them.

@@ -1,7 +1,8 @@
-// Measurements to a file of schema "gar.measurements/1" and back. See docs/formats-profile.md.
+// Measurements to a file of schema "gar.measurements/2" and back. See docs/formats-profile.md.
 #include <fmt/format.h>
 
 #include <numeric>
+#include <optional>
 
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
@@ -27,14 +28,6 @@ constexpr KindName kKinds[] = {{ObservationKind::kCollective, "collective"},
                                {ObservationKind::kGather, "gather"},
                                {ObservationKind::kReduction, "reduction"}};
 
-struct CollectiveName {
-  Collective collective;
-  const char* name;
-};
-constexpr CollectiveName kCollectives[] = {{Collective::kAllReduce, "all_reduce"},
-                                           {Collective::kReduceScatter, "reduce_scatter"},
-                                           {Collective::kAllGather, "all_gather"}};
-
 ObservationKind read_kind(const JsonPlace& place) {
   const std::string text = place.text();
   for (const KindName& entry : kKinds) {
@@ -44,11 +37,9 @@ ObservationKind read_kind(const JsonPlace& place) {
 }
 
 Collective read_collective(const JsonPlace& place) {
-  const std::string text = place.text();
-  for (const CollectiveName& entry : kCollectives) {
-    if (text == entry.name) return entry.collective;
-  }
-  place.refuse("\"all_reduce\", \"reduce_scatter\" or \"all_gather\"");
+  const std::optional<Collective> collective = parse_collective(place.text());
+  if (!collective) place.refuse("\"allreduce\", \"reduce-scatter\" or \"allgather\"");
+  return *collective;
 }
 
 class MeasurementsReader {
@@ -177,9 +168,7 @@ Json observation_json(const Observation& observation) {
     if (entry.kind == observation.kind) result["kind"] = entry.name;
   }
   if (observation.kind == ObservationKind::kCollective) {
-    for (const CollectiveName& entry : kCollectives) {
-      if (entry.collective == observation.collective) result["collective"] = entry.name;
-    }
+    result["collective"] = to_string(observation.collective);
     if (!observation.is_native) result["algorithm"] = to_string(observation.algorithm);
   }
   if (is_first_n(observation.servers)) {

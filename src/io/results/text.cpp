@@ -65,8 +65,7 @@ bool contains(std::string_view text, std::string_view part) { return text.find(p
 std::string known_algorithm(const std::string& plan) {
   try {
     const AlgorithmSpec spec = parse_algorithm(plan);
-    const bool has_factors = !spec.factors.empty() || (spec.name != "hcps" && spec.name != "hring");
-    return has_factors && !is_tree_planner(spec) ? to_string(spec) : "";
+    return needs_factors(spec) || is_tree_planner(spec) ? "" : to_string(spec);
   } catch (const InvalidArgument&) {
     return "";
   }
@@ -259,7 +258,7 @@ class TableReader {
 Results read_bench_document(std::string_view text, const std::string& source) {
   const nlohmann::json json = parse_json(text, source);
   const JsonPlace document(json, source);
-  check_schema(document, "gar.bench/1", "what gar bench --json prints");
+  check_schema(document, "gar.bench/2", "what gar bench --json prints");
   const JsonPlace collective = document.at("collective", "\"allreduce\"");
   if (collective.text() != "allreduce") collective.refuse("\"allreduce\"");
   Results out;

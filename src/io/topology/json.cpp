@@ -108,29 +108,33 @@ void Resolver::check_kind(std::int32_t id, bool is_server) const {
 NodeId Resolver::emit(std::int32_t id, Resolved resolved, bool is_root) {
   const bool is_server = resolved.children.empty();
   const ParamSet& params = resolved.params;
-  const auto need = [&](Param param, const char* why) {
+  const auto need = [&](std::size_t param, const char* why) {
     if (!params.has[param]) fail(id, kParamNames[param], missing_param(why));
     return params.value[param];
+  };
+  // Sets the fields of a link or server out of the parameters from `first` on.
+  const auto read = [&](const auto& table, std::size_t first, auto& out, const char* why) {
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const std::size_t param = first + i;
+      if (params.has[param] || !table[i].is_optional) out.*table[i].value = need(param, why);
+    }
   };
   Node node;
   node.name = std::move(resolved.name);
   node.alpha = need(kAlpha, "every node needs its latency in seconds");
   if (is_root) {
-    for (const Param param : {kBeta, kEpsilon, kIncastThreshold, kMaxSenders}) {
+    for (std::size_t param = kFirstLinkParam; param < kFirstServerParam; ++param) {
       if (spec(id).params.has[param]) {
         fail(id, kParamNames[param], "the root has no link to a parent; leave this field out");
       }
     }
   } else {
-    constexpr const char* kWhy = "every node but the root needs it for the link to its parent";
-    node.uplink = {need(kBeta, kWhy), need(kEpsilon, kWhy), need(kIncastThreshold, kWhy),
-                   params.has[kMaxSenders] ? params.value[kMaxSenders] : 0};
+    read(kLinkParams, kFirstLinkParam, node.uplink, "every node but the root needs it for the link to its parent");
   }
   if (is_server) {
-    constexpr const char* kWhy = "a node without children is a server and needs it";
-    node.server = {need(kGamma, kWhy), need(kDelta, kWhy)};
+    read(kServerParams, kFirstServerParam, node.server, "a node without children is a server and needs it");
   } else {
-    for (const Param param : {kGamma, kDelta}) {
+    for (std::size_t param = kFirstServerParam; param < kNumParams; ++param) {
       if (params.has[param]) {
         fail(id, spec(id).params.has[param] ? kParamNames[param] : "class",
              fmt::format("gives {} to a node with children; only servers have it, and a server has no children",

@@ -105,7 +105,7 @@ TEST(BenchOptions, RejectsWhatMakesNoSense) {
   contains(args_with(&BenchArgs::dtype, "float33"), "-d 'float33': unknown type; accepted: int8");
   contains(args_with(&BenchArgs::op, "avg"), "or all");
   contains(args_with(&BenchArgs::op, "band"), "-o band does not go with -d float32");
-  contains(args_with(&BenchArgs::collective, "broadcast"), "accepted: allreduce reduce-scatter all-gather");
+  contains(args_with(&BenchArgs::collective, "broadcast"), "accepted: allreduce reduce-scatter allgather");
   contains(args_with(&BenchArgs::algo, "rign"), "gar bench also has auto and native");
   BenchArgs threads = args_with(&BenchArgs::algo, "auto,native");
   threads.transport = "threads";
@@ -379,7 +379,7 @@ TEST(BenchReport, DocumentHasThePromisedFields) {
   record.num_ranks = 4;
   record.results = {result_of("auto", 4096, 1e-5)};
   const Json document = bench_document({}, record);
-  EXPECT_EQ(document["schema"], "gar.bench/1");
+  EXPECT_EQ(document["schema"], "gar.bench/2");
   const Json& r = document["results"][0];
   for (const char* field :
        {"algorithm", "transport", "ranks", "bytes", "seconds", "algbw", "busbw", "wrong", "predicted_seconds", "median",

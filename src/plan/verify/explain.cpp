@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "gar/verify.hpp"
-#include "plan/verify_internal.hpp"
+#include "plan/verify/internal.hpp"
 
 namespace gar::verify_detail {
 namespace {

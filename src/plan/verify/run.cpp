@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plan/verify_internal.hpp"
+#include "plan/verify/internal.hpp"
 
 namespace gar::verify_detail {
 namespace {

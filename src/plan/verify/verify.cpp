@@ -17,17 +17,17 @@
 //  2. Matching: the multisets of (step, from, to, begin, end) over all sends and over all receives are equal. Compared
 //     are sums of 128-bit hashes; only when these differ, the culprit is searched for.
 //  3. Sums: rank r's contribution becomes a fixed pseudo-random element x_r of the field of 2^61 - 1 elements, the
-//  vector
-//     is cut at every message end (elementary blocks), and the plan runs on a matrix of ranks x blocks, in batches of
-//     columns that bound the memory. A block of an AllReduce must end as the sum of all x_r. A wrong coefficient slips
-//     through with probability 2^-61, as long as coefficients are below 2^61 - 1; where the product of the fan-ins of
-//     all rounds does not say so (61 additions in a row could double a value 61 times), exact counts run beside them.
+//     vector is cut at every message end (elementary blocks), and the plan runs on a matrix of ranks x blocks, in
+//     batches of columns that bound the memory. A block of an AllReduce must end as the sum of all x_r. A wrong
+//     coefficient slips through with probability 2^-61, as long as coefficients are below 2^61 - 1; where the product
+//     of the fan-ins of all rounds does not say so (61 additions in a row could double a value 61 times), exact counts
+//     run next to them.
 //     ReduceScatter: rank r's own block must end as the sum. AllGather: rank r starts with x_r everywhere, which stands
 //     for its block in block r and for rubbish elsewhere; block b must end as x_b on every rank.
-// A wrong block is followed once more on its own, to name the culprit (verify_explain.cpp).
+// A wrong block is followed once more on its own, to name the culprit (explain.cpp).
 //
 // Complexity. O(M) time for 1 and 2; 3 adds one addition per message and elementary block in it. Memory O(N + number
-// of blocks) + two bounded buffers (verify_run.cpp); programs are derived rank by rank and not kept.
+// of blocks) + two bounded buffers (run.cpp); programs are derived rank by rank and not kept.
 #include "gar/verify.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@
 #include <utility>
 
 #include "gar/errors.hpp"
-#include "plan/verify_internal.hpp"
+#include "plan/verify/internal.hpp"
 
 namespace gar {
 namespace verify_detail {
@@ -269,8 +269,7 @@ class Inspector {
       if (m.begin <= segment.begin && segment.end <= m.end) (m.accumulate ? adds : replaces) = m.peer;
     return fmt::format(
         "step {}: {} from rank {} are added to its own value (accumulate), from rank {} they replace it; receives of "
-        "one "
-        "step that cover the same element must agree",
+        "one step that cover the same element must agree",
         step_, describe(plan_, segment), adds, replaces);
   }
 
