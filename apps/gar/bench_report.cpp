@@ -7,7 +7,7 @@
 #include <map>
 
 #include "apps/gar/device.hpp"
-#include "apps/gar/planning.hpp"
+#include "apps/gar/plan_args.hpp"
 #include "gar/reduction.hpp"
 
 namespace gar::cli {

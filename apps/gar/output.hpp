@@ -1,4 +1,5 @@
-// Output for people: colour, aligned tables, seconds and bytes with units. Everything goes to standard output.
+// Output for people: colour, aligned tables and lists. Everything goes to standard output. Numbers with units come from
+// gar/explain.hpp.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "gar/explain.hpp"
 
 namespace gar::cli {
 
@@ -50,16 +53,8 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-/// "1.234 s", "12.34 ms", "45.60 us", "7.000 ns": `digits` significant digits, "0 s" for nothing.
-std::string format_seconds(double seconds, int digits = 4);
-/// "400 MB", "1.5 GB": powers of 1000 and at most four significant digits.
-std::string format_bytes(double bytes);
-/// As it could be typed: "1e8", "3.2e7", "12345".
-std::string format_count(std::int64_t count);
-/// "100,000".
-std::string format_grouped(std::int64_t count);
-/// "12.3%".
-std::string format_percent(double fraction);
+/// An item of a list: two blanks before its first line, four before the others, at most 120 columns, broken at blanks.
+std::string list_item(std::string_view text);
 
 /// Writes text to standard output.
 void print(std::string_view text);

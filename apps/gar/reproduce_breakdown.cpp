@@ -21,7 +21,6 @@
 #include "apps/gar/launch.hpp"
 #include "apps/gar/reproduce.hpp"
 #include "apps/gar/reproduce_paper.hpp"
-#include "apps/gar/reproduce_words.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/plan.hpp"
 #include "gar/reduction.hpp"

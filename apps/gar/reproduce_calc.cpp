@@ -25,7 +25,6 @@
 #include "apps/gar/launch.hpp"
 #include "apps/gar/reproduce.hpp"
 #include "apps/gar/reproduce_paper.hpp"
-#include "apps/gar/reproduce_words.hpp"
 #include "gar/fit.hpp"
 #include "gar/reduction.hpp"
 

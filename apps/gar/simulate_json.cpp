@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/gar/planning.hpp"
+#include "apps/gar/plan_args.hpp"
 #include "apps/gar/simulate_path.hpp"
 #include "apps/gar/simulate_report.hpp"
 #include "apps/gar/terms.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "apps/gar/algorithms.hpp"
-#include "apps/gar/planning.hpp"
+#include "apps/gar/plan_args.hpp"
 #include "apps/gar/simulate_path.hpp"
 
 namespace gar::cli {

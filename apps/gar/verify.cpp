@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "apps/gar/json_output.hpp"
-#include "apps/gar/planning.hpp"
+#include "apps/gar/plan_args.hpp"
 #include "apps/gar/verbs.hpp"
 #include "gar/errors.hpp"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The arrows between the modules, checked on the #include lines: include_check.sh SOURCE_DIR
-# topology <- plan <- model <- planner, sim, fit; topology, plan, model, fit <- io; everything <- apps, tests, bench.
+# topology <- plan <- model <- planner, sim, fit <- explain; topology, plan, model, fit <- io; everything <- apps, tests,
+# bench.
 set -euo pipefail
 cd "$1"
 status=0
@@ -14,15 +15,17 @@ declare -A public=(
   [topology]="errors topology"
   [plan]="errors topology plan algorithms verify"
   [model]="errors topology plan algorithms verify model"
-  [planner]="errors topology plan algorithms verify model planner predict"
+  [planner]="errors topology plan algorithms verify model planner predict basic_plan"
   [sim]="errors topology plan model simulate"
   [fit]="errors topology plan algorithms verify model profile fit"
+  [explain]="errors topology plan algorithms verify model planner predict simulate profile fit explain"
   [io]="errors topology plan algorithms verify model profile fit io"
   [runtime]="errors topology plan algorithms verify model planner predict io reduction communicator mpi cuda nccl"
 )
 declare -A modules=(
   [topology]="topology" [plan]="topology plan" [model]="topology plan model"
-  [planner]="topology plan model planner" [sim]="topology plan model sim" [fit]="topology plan model fit" [io]="topology plan model io"
+  [planner]="topology plan model planner" [sim]="topology plan model sim" [fit]="topology plan model fit" [explain]="explain"
+  [io]="topology plan model io"
   [runtime]="runtime"
 )
 has_word() { [[ " $1 " == *" $2 "* ]]; }
