@@ -57,14 +57,32 @@ void expect_priced(const PlanAnswer& answer, const PlanRequest& request) {
   }
 }
 
+/// Racks of four and of three servers with the paper's parameters.
+Topology four_and_three() {
+  const PaperParams p;
+  return Topology("four-and-three",
+                  {{"server", p.alpha, p.server_link, p.server, {}},
+                   {"big", p.alpha, p.inner_link, {}, {{0, 4}}},
+                   {"small", p.alpha, p.inner_link, {}, {{0, 3}}},
+                   {"root", p.alpha, {}, {}, {{1, 1}, {2, 1}}}},
+                  3);
+}
+
+std::vector<Topology> small_networks() {
+  std::vector<Topology> out{four_and_three()};
+  for (const char* spec : {"star:1", "star:2", "star:7", "ss24", "tree:3x4", "tree:2x3x2", "tree:5x16"}) {
+    out.push_back(topology_from_spec(spec));
+  }
+  return out;
+}
+
 TEST(PlanRequest, AnswersWhatDirectCallsAnswer) {
-  for (const char* network : {"star:1", "star:2", "star:7", "ss24", "tree:3x4", "tree:2x3x2", "asy384"}) {
+  for (const Topology& network : small_networks()) {
     for (const char* algorithm :
          {"reduce-broadcast", "ring", "rhd", "cps", "hcps", "hring", "gentree", "gentree-norearrange", "gentree+"}) {
       for (const double size : {1.0, 1e7}) {
-        SCOPED_TRACE(std::string(algorithm) + " on " + network + ", " + std::to_string(size) + " floats");
-        const PlanRequest request{
-            .topology = topology_from_spec(network), .size_floats = size, .algorithms = {parse_algorithm(algorithm)}};
+        SCOPED_TRACE(std::string(algorithm) + " on " + network.name() + ", " + std::to_string(size) + " floats");
+        const PlanRequest request{.topology = network, .size_floats = size, .algorithms = {parse_algorithm(algorithm)}};
         const PlanAnswer answer = plan(request);
         const Direct direct = call_directly(algorithm, request.topology, size);
         EXPECT_EQ(answer.plan, direct.plan);
