@@ -147,6 +147,8 @@ class PricedPlan {
   /// The same in another number of chunks: the first chunk's way through all stages, and for every other chunk one turn
   /// of the busiest resource or, if that takes longer, of the slowest step. Needs ModelOptions::overlap for chunks > 1.
   [[nodiscard]] Terms pipelined_cost(double size_floats, std::int64_t chunks) const;
+  /// From now on cost() means this number of chunks. More than one needs ModelOptions::overlap.
+  void set_num_chunks(std::int64_t chunks) { num_chunks_ = chunks; }
   /// The number of chunks, at most `limit`, with the least pipelined cost (found by doubling and halving).
   [[nodiscard]] std::int64_t best_chunks(double size_floats, std::int64_t limit) const;
   /// The busiest link direction or server; empty without ModelOptions::overlap.

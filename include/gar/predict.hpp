@@ -17,9 +17,10 @@ namespace gar {
 struct Prediction {
   AlgorithmSpec spec;  ///< with factors: `hcps` has become its best factorisation
   Terms terms;
-  std::int64_t num_considered = 1;  ///< factorisations that the best one was chosen from
-  std::int64_t num_priced = 1;      ///< of these, how many had to be priced (the others are bounded by it)
-  bool is_complete = true;          ///< false when there were too many factorisations to settle them all
+  std::shared_ptr<const PricedPlan> priced;  ///< what the terms were taken from; null when num_priced is 0
+  std::int64_t num_considered = 1;           ///< factorisations that the best one was chosen from
+  std::int64_t num_priced = 1;               ///< of these, how many had to be priced (the others are bounded by it)
+  bool is_complete = true;                   ///< false when there were too many factorisations to settle them all
   [[nodiscard]] double seconds() const { return terms.total(); }
   [[nodiscard]] std::string algorithm() const { return to_string(spec); }
 };
@@ -51,7 +52,7 @@ class Predictor {
 
   /// One prediction per algorithm, best first; ties keep the order of the algorithms.
   [[nodiscard]] std::vector<Prediction> at(double size_floats);
-  /// Only those that take less than `seconds`, best first; cheaper than at(), for most of the others need not be
+  /// Only those that take less than `seconds`, best first; cheaper than at(), since most of the others need not be
   /// priced.
   [[nodiscard]] std::vector<Prediction> below(double size_floats, double seconds);
   /// The name of the best algorithm, without its factors; cheaper than at().

@@ -25,7 +25,7 @@ declare -A home=(
   [topology]=topology
   [plan]=plan [algorithms]=plan [verify]=plan
   [model]=model
-  [planner]=planner [predict]=planner
+  [planner]=planner [predict]=planner [basic_plan]=planner
   [simulate]=sim [critical_path]=sim
   [profile]=fit [fit]=fit [fit_design]=fit
   [io]=io [files]=io [trace]=io
@@ -87,7 +87,10 @@ check_module() {
         measure/*) other=measure ;;
         *) other=${home[$other]:-} ;;
       esac
-      [[ -n $other ]] || complain "$where: tests/unit/include_check.sh does not know whose $header is"
+      if [[ -z $other ]]; then
+        complain "$where: tests/unit/include_check.sh does not know whose $header is"
+        return 0
+      fi
       ;;
     */*) other=${header%%/*} ;;
     *) return 0 ;;

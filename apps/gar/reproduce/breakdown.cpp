@@ -18,13 +18,12 @@
 
 #include "apps/gar/reproduce/paper.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
-#include "gar/algorithms.hpp"
-#include "gar/measure/launch.hpp"
+#include "gar/stats.hpp"
 #include "gar/measure/world.hpp"
+#include "gar/measure/launch.hpp"
+#include "gar/algorithms.hpp"
 #include "gar/plan.hpp"
 #include "gar/reduction.hpp"
-#include "gar/stats.hpp"
 
 namespace gar::cli {
 namespace {

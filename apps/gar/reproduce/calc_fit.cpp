@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "apps/gar/reproduce/calc.hpp"
-#include "apps/gar/reproduce_words.hpp"
 
 namespace gar::cli {
 

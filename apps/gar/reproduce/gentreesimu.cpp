@@ -20,7 +20,6 @@
 
 #include "apps/gar/reproduce/gentreesimu_laws.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
@@ -79,8 +78,11 @@ class NetworkSimulation {
   SimuColumn at(std::int64_t size) {
     SimuColumn column{info_.name, size, {}};
     const auto floats = static_cast<double>(size);
-    const Plan with = gentree(topology_, floats).plan;
-    const Plan without = gentree(topology_, floats, {false, {}}).plan;
+    const auto planned = [&](const char* algorithm) {
+      return plan({.topology = topology_, .size_floats = floats, .algorithms = {parse_algorithm(algorithm)}}).plan;
+    };
+    const Plan with = planned("gentree");
+    const Plan without = planned("gentree-norearrange");
     add(column, "gentree", "gentree", with);
     if (with.subplans != without.subplans || simu_seconds(info_.name, "gentree-norearrange", size)) {
       add(column, "gentree-norearrange", "gentree-norearrange", without);
@@ -88,7 +90,7 @@ class NetworkSimulation {
     for (const char* baseline : kBaselines) add(column, parse_algorithm(baseline));
     add(column, info_.hcps == nullptr ? best_hcps_.at(floats).front().spec : parse_algorithm(info_.hcps));
     if (info_.hring != nullptr) add(column, parse_algorithm(info_.hring));
-    add(column, "gentree+", "gentree+", gentree_plus(topology_, floats).plan);
+    add(column, "gentree+", "gentree+", planned("gentree+"));
     return column;
   }
 

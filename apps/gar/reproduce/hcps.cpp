@@ -15,6 +15,7 @@
 #include "gar/planner.hpp"
 #include "gar/verify.hpp"
 #include "planner/basic_plan.hpp"
+#include "gar/basic_plan.hpp"
 
 namespace gar::cli {
 namespace {

@@ -16,7 +16,6 @@
 
 #include "apps/gar/reproduce/paper.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
 #include "gar/io.hpp"

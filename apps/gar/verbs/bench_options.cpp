@@ -10,8 +10,9 @@
 #include <cstdlib>
 
 #include "apps/gar/cli/algorithms.hpp"
-#include "apps/gar/planning.hpp"
+#include "apps/gar/cli/plan_args.hpp"
 #include "gar/errors.hpp"
+#include "gar/planner.hpp"
 
 namespace gar::cli {
 namespace {
@@ -354,9 +355,8 @@ void check_ranks(const BenchConfig& config, int num_ranks) {
         "server per rank, such as star:{}",
         config.profile ? "-p" : "-t", config.topology->name(), config.topology->num_servers(), num_ranks, num_ranks));
   }
-  const Topology network = config.topology ? *config.topology : topology_from_spec(fmt::format("star:{}", num_ranks));
   for (const BenchEntry& entry : config.entries) {
-    if (!entry.algorithm.empty()) (void)plan_with(parse_algorithm(entry.algorithm), network, 1e6, {});
+    if (!entry.algorithm.empty()) check_algorithm(parse_algorithm(entry.algorithm), num_ranks);
   }
 }
 

@@ -8,13 +8,12 @@
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/network.hpp"
-#include "apps/gar/compare_words.hpp"
-#include "apps/gar/planning.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/simulate_report.hpp"
 #include "apps/gar/views/simulate_watch.hpp"
 #include "apps/gar/views/terms.hpp"
+#include "gar/planner.hpp"
 
 namespace gar::cli {
 namespace {
@@ -83,9 +82,9 @@ std::optional<Run> run_plan(const Scene& scene, const Plan& plan, const VectorSi
 }
 
 // Nothing when it was interrupted.
-std::optional<Row> make_row(const Scene& scene, const Planned& planned, const VectorSize& size,
+std::optional<Row> make_row(const Scene& scene, const PlanAnswer& planned, const VectorSize& size,
                             const SimulationOptions& plain, const SimulationOptions& options) {
-  const Plan& plan = planned.tree.plan;
+  const Plan& plan = planned.plan;
   Row row;
   row.algorithm = to_string(planned.spec);
   row.num_chunks = plan.num_chunks;
@@ -252,7 +251,8 @@ int run(const CompareArgs& args, const Context& context) {
   for (const VectorSize& size : sizes) {
     Block block{size, {}, 0};
     for (const AlgorithmSpec& spec : algorithms) {
-      const Planned planned = plan_with(spec, c.scene.topology, size.floats(), model);
+      const PlanAnswer planned =
+          plan({.topology = c.scene.topology, .size_floats = size.floats(), .algorithms = {spec}, .model = model});
       if (!guard) guard.emplace();  // before the first simulation Ctrl-C ends the program
       const std::optional<Row> row = make_row(c.scene, planned, size, plain, options);
       c.is_complete = row.has_value();

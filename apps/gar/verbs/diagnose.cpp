@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/json_output.hpp"
 #include "gar/errors.hpp"
@@ -26,7 +25,7 @@ struct DiagnoseArgs {
   std::string ranks;
 };
 
-/// The number of ranks, and who says so.
+/// The number of ranks, and where it comes from.
 struct RankCount {
   std::int64_t count = 0;
   std::string source;
@@ -59,9 +58,7 @@ RankCount count_ranks(const DiagnoseArgs& args, const Results& results, const Pr
 class BestPlan {
  public:
   explicit BestPlan(Topology topology)
-      : topology_(std::move(topology)),
-        predictor_(topology_, classic_algorithms()),
-        is_one_switch_(topology_.height(topology_.root()) == 1) {}
+      : topology_(std::move(topology)), is_one_switch_(topology_.height(topology_.root()) == 1) {}
 
   /// Sets the algorithm, or the plan where only a tree planner finds it.
   void choose(Observation& observation) {
@@ -77,15 +74,17 @@ class BestPlan {
     std::shared_ptr<const Plan> plan;
   };
   Choice best_at(double size_floats) {
-    if (is_one_switch_) return {predictor_.at(size_floats).front().spec, nullptr};
-    ModelOptions options;
-    options.max_chunks = 1;
-    return {parse_algorithm("gentree+"),
-            std::make_shared<const Plan>(gentree_plus(topology_, size_floats, options).plan)};
+    PlanRequest request{.topology = topology_, .size_floats = size_floats};
+    if (is_one_switch_) {
+      request.algorithms = classic_algorithms();
+      return {plan(request).spec, nullptr};
+    }
+    request.model.max_chunks = 1;
+    PlanAnswer best = plan(request);
+    return {best.spec, std::make_shared<const Plan>(std::move(best.plan))};
   }
 
   Topology topology_;
-  Predictor predictor_;
   bool is_one_switch_;
   std::map<double, Choice> known_;
 };

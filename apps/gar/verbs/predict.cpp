@@ -8,11 +8,11 @@
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/network.hpp"
-#include "apps/gar/planning.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/json_output.hpp"
 #include "apps/gar/views/terms.hpp"
 #include "apps/gar/views/term_table.hpp"
+#include "gar/planner.hpp"
 
 namespace gar::cli {
 namespace {
@@ -38,22 +38,6 @@ struct Answer {
   LowerBound bound;
   std::optional<SizeCorrection> correction;  ///< of a profile, for this size
 };
-
-// In how far the winner differs from the runner-up, largest difference first.
-std::string why(const Prediction& best, const Prediction& other) {
-  std::string gains;
-  std::string losses;
-  const double total = other.seconds() - best.seconds();
-  for (const auto& [term, seconds] : largest_first(other.terms - best.terms)) {
-    if (std::abs(seconds) < 0.02 * total || seconds == 0) continue;
-    std::string& list = seconds > 0 ? gains : losses;
-    list += fmt::format("{}{} of {} ({})", list.empty() ? "" : ", ", format_seconds(std::abs(seconds), 3), term->words,
-                        term->name);
-  }
-  if (gains.empty()) return "they cost the same";
-  return losses.empty() ? fmt::format("it saves {}", gains)
-                        : fmt::format("it saves {} and pays {} more", gains, losses);
-}
 
 Json flip_json(const std::optional<Flip>& flip, const char* unit) {
   if (!flip) return nullptr;
@@ -176,7 +160,8 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
   if (a.results.size() > 1 && best > 0) {
     const Prediction& other = a.results[1];
     print(fmt::format("best        {0}; {2} takes {1} longer: {3}\n", paint(winner.algorithm(), Paint::kGreen, color),
-                      format_percent(other.seconds() / best - 1), other.algorithm(), why(winner, other)));
+                      format_percent(other.seconds() / best - 1), other.algorithm(),
+                      saving_words(winner.terms, other.terms)));
   }
   for (const Row& p : a.results) {
     if (is_tree_planner(p.spec) && p.spec.name != "gentree-norearrange") {
@@ -223,12 +208,13 @@ int predict(const PredictArgs& args, const Context& context) {
       flat.push_back(spec);
       continue;
     }
-    const Planned planned = plan_with(spec, topology, size.floats(), options);
+    const PlanAnswer planned =
+        plan({.topology = topology, .size_floats = size.floats(), .algorithms = {spec}, .model = options});
     Row row;
     row.spec = planned.spec;
     row.terms = planned.terms;
-    row.num_chunks = planned.tree.plan.num_chunks;
-    row.words = plan_words(planned.tree);
+    row.num_chunks = planned.plan.num_chunks;
+    row.words = plan_words(planned.switches);
     answer.results.push_back(std::move(row));
   }
   Predictor predictor(topology, flat, options);

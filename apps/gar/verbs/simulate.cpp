@@ -11,7 +11,6 @@
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/network.hpp"
-#include "apps/gar/planning.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/simulate_report.hpp"
@@ -19,6 +18,8 @@
 #include "gar/errors.hpp"
 #include "gar/files.hpp"
 #include "gar/trace.hpp"
+#include "apps/gar/cli/plan_args.hpp"
+#include "gar/planner.hpp"
 
 namespace gar::cli {
 namespace {
@@ -129,19 +130,27 @@ void simulate_traced(const Scene& scene, const Plan& plan, SimulationOptions opt
   if (failure) std::rethrow_exception(failure);
 }
 
-SimulatedPlan run_plan(const Scene& scene, const Plan& plan, const std::string& algorithm,
-                       const SimulationOptions& options, const std::string& trace) {
+/// A plan that is to be simulated, with what the model says about it.
+struct PredictedPlan {
+  std::string algorithm;
+  const Plan& plan;
+  Terms predicted;
+};
+
+SimulatedPlan run_plan(const Scene& scene, const PredictedPlan& given, const SimulationOptions& options,
+                       const std::string& trace) {
+  const Plan& plan = given.plan;
   SimulatedPlan out;
-  out.algorithm = algorithm;
+  out.algorithm = given.algorithm;
   out.collective = plan.collective;
   out.num_chunks = plan.num_chunks;
   out.is_explicit = plan.is_explicit();
-  out.predicted = PricedPlan(plan, scene.topology, scene.model).cost(scene.size.floats());
+  out.predicted = given.predicted;
   if (!trace.empty()) {
     simulate_traced(scene, plan, options, trace, out);
     return out;
   }
-  SimulationWatch watch(fmt::format("simulating {}", algorithm));
+  SimulationWatch watch(fmt::format("simulating {}", given.algorithm));
   SimulationOptions watched = options;
   watched.progress = [&](const SimulationProgress& p) { return watch.go_on(p); };
   out.simulation = simulate(plan, scene.topology, scene.size.floats(), watched);
@@ -192,14 +201,18 @@ int run(const SimulateArgs& args, const Context& context) {
   if (!args.plan.empty()) {
     check_fit(from_file, args, scene.topology);
     guard.emplace();
-    plans.push_back(run_plan(scene, from_file, from_file.algorithm, options, args.trace));
+    const Terms predicted = PricedPlan(from_file, scene.topology, model).cost(size.floats());
+    plans.push_back(run_plan(scene, {from_file.algorithm, from_file, predicted}, options, args.trace));
   }
   for (const AlgorithmSpec& spec : algorithms) {
-    const Planned planned = plan_with(spec, scene.topology, size.floats(), model);
-    const Plan plan = as_collective(planned.tree.plan, collective_of(args.collective));
+    const PlanAnswer planned = plan({.topology = scene.topology,
+                                     .size_floats = size.floats(),
+                                     .algorithms = {spec},
+                                     .model = model,
+                                     .collective = collective_of(args.collective)});
     if (guard && is_interrupted()) break;
     if (!guard) guard.emplace();
-    plans.push_back(run_plan(scene, plan, to_string(planned.spec), options, args.trace));
+    plans.push_back(run_plan(scene, {to_string(planned.spec), planned.plan, planned.terms}, options, args.trace));
     const Simulation& s = plans.back().simulation;
     if (!s.is_complete) break;
     if (algorithms.size() > 1) {

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/gar/planning.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/json_output.hpp"
+#include "apps/gar/cli/plan_args.hpp"
 #include "gar/errors.hpp"
 
 namespace gar::cli {

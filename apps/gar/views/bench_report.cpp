@@ -7,7 +7,7 @@
 #include <map>
 
 #include "apps/gar/cli/device.hpp"
-#include "apps/gar/planning.hpp"
+#include "apps/gar/cli/plan_args.hpp"
 #include "gar/reduction.hpp"
 
 namespace gar::cli {

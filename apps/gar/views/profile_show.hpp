@@ -16,8 +16,6 @@ Json profile_document(const Profile& profile, const std::string& source);
 
 /// {"value", "low", "high", "identified"}; an interval without an end has null there.
 Json estimate_document(const Estimate& estimate);
-/// "present: above 9 senders each one more costs 1.9% of a float's time", "none up to 14 senders", ...
-std::string incast_words(const LevelProfile& level);
 
 /// |fitted / measured - 1| over all residuals.
 struct ResidualSummary {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/gar/planning.hpp"
 #include "apps/gar/views/simulate_report.hpp"
 #include "apps/gar/views/terms.hpp"
 #include "gar/critical_path.hpp"
+#include "apps/gar/cli/plan_args.hpp"
 
 namespace gar::cli {
 namespace {

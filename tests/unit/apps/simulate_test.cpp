@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/gar/compare_words.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "gar/critical_path.hpp"
 #include "apps/gar/views/simulate_report.hpp"
@@ -191,28 +190,10 @@ TEST(Words, NameTheBottleneckOfAStage) {
   EXPECT_EQ(bottleneck_words(t, stage, false), "calculation, 70%; downlink of rack7, 20% busy");
 }
 
-TEST(Words, ExplainDifferences) {
-  const Terms predicted{0.1, 1.0, 0.05, 0.05, 0.3};
-  Terms simulated = predicted;
-  EXPECT_EQ(why_simulated_differs(predicted, simulated, {}), "as predicted");
-  simulated.epsilon = 0.18;
-  simulated.alpha = 0.088;
-  EXPECT_EQ(why_simulated_differs(predicted, simulated, {}),
-            "incast -120 ms (-40%): senders start and finish at different times, so w falls");
-  simulated.alpha = 0.05;
-  expect_contains(why_simulated_differs(predicted, simulated, {}),
-                  {"incast -120 ms (-40%)", "; latency -50.0 ms (-50%): ranks wait for their own data"});
-  simulated = predicted;
-  simulated.beta = 1.5;
-  expect_contains(why_simulated_differs(predicted, simulated, {true, false}),
-                  {"link time +500 ms (+50%): stages of different chunks share links"});
-  EXPECT_EQ(what_grew(predicted, simulated), "link time +500 ms (+50%)");
-  EXPECT_EQ(what_grew(predicted, predicted), "no notable difference");
+TEST(Words, CompareTimes) {
   EXPECT_EQ(difference_words(1.03, 1), "3.0% longer");
   EXPECT_EQ(difference_words(0.98, 1), "2.0% less");
   EXPECT_EQ(difference_words(1, 1), "as long");
-  EXPECT_EQ(format_grouped(76'000'000), "76,000,000");
-  EXPECT_EQ(format_grouped(999), "999");
 }
 
 // Two hops in stage 0, one in stage 1, one in stage 0 again.

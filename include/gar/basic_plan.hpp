@@ -1,4 +1,5 @@
-// The paper's Algorithm 1: who holds which block before and after every switch.
+// The paper's Algorithm 1, block by block: which server holds which block before and after every switch. GenTree itself
+// (gar/planner.hpp) cuts intervals instead; this is for comparing the two.
 #pragma once
 
 #include <cstdint>
