@@ -64,6 +64,37 @@ struct LinkId {
 /// "downlink of rack3".
 std::string link_name(const Topology& topology, const LinkId& link);
 
+/// A rank has finished a step.
+struct StepEvent {
+  std::int64_t rank = 0;
+  std::int64_t chunk = 0;
+  std::int64_t step = 0;
+  double start = 0;
+  double received = 0;  ///< when it had received everything
+  double done = 0;      ///< when it had reduced everything
+};
+
+/// A message has arrived.
+struct FlowEvent {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::int64_t chunk = 0;
+  std::int64_t step = 0;
+  double start = 0;    ///< when it was sent
+  double flowing = 0;  ///< when its bytes began to flow
+  double end = 0;      ///< when they had arrived
+  double floats = 0;
+  std::int64_t alike = 1;  ///< messages that did the same
+};
+
+/// From `time` on a link carries `flows` flows of `senders` senders.
+struct LoadEvent {
+  LinkId link;
+  double time = 0;
+  std::int64_t flows = 0;
+  std::int64_t senders = 0;
+};
+
 /// Receives what happens while it happens, for traces. Times in seconds from the start; ranks are the first ones of
 /// their class when classes are simulated.
 class SimulationObserver {
@@ -75,19 +106,13 @@ class SimulationObserver {
   /// Called once for every rank (or class of ranks) and link (or class), before anything happens.
   virtual void on_rank(std::int64_t rank, std::int64_t alike) = 0;
   virtual void on_link(const LinkId& link, std::int64_t alike) = 0;
-  /// A rank has finished a step: it started at `start`, had received everything at `received`, was done at `done`.
-  virtual void on_step(std::int64_t rank, std::int64_t chunk, std::int64_t step, double start, double received,
-                       double done) = 0;
-  /// The message `from` -> `to` has arrived: sent at `start`, bytes flowing from `flowing` to `end`. `alike` messages
-  /// did the same.
-  virtual void on_flow(std::int64_t from, std::int64_t to, std::int64_t chunk, std::int64_t step, double start,
-                       double flowing, double end, double floats, std::int64_t alike) = 0;
-  /// From `time` on the link carries `flows` flows of `senders` senders.
-  virtual void on_load(const LinkId& link, double time, std::int64_t flows, std::int64_t senders) = 0;
+  virtual void on_step(const StepEvent& event) = 0;
+  virtual void on_flow(const FlowEvent& event) = 0;
+  virtual void on_load(const LoadEvent& event) = 0;
 };
 
 struct SimulationOptions {
-  bool barrier = false;  ///< nobody starts a step before everybody has finished the one before; chunks one by one
+  bool barrier = false;  ///< no rank starts a step before all have finished the one before; chunks run one by one
   SimulationEngine engine = SimulationEngine::kAuto;
   ModelKind model = ModelKind::kGenModel;        ///< kAbc: no incast and no memory access
   IncastDegree degree = IncastDegree::kSenders;  ///< kParticipants: w is one more
@@ -97,8 +122,12 @@ struct SimulationOptions {
   std::uint64_t seed = 1;  ///< of the jitter: the same seed gives the same delays, whatever the plan or engine
   bool keep_path = true;   ///< record the critical path (80 bytes for every step of a rank, up to kMaxPathRecords)
   SimulationObserver* observer = nullptr;
-  /// Called now and then; returning false ends the simulation, and the result is marked as partial.
+  /// Called at the start and then at most 20 times a second; returning false ends the simulation, and the result is
+  /// marked as partial.
   std::function<bool(const SimulationProgress&)> progress;
+  /// Real seconds since any moment, from which the time between two calls of `progress` is found. Empty: the steady
+  /// clock of the system.
+  std::function<double()> clock;
 };
 
 /// What a link direction did. `count` alike links are one entry, named by the first.

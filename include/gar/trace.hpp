@@ -37,11 +37,9 @@ class TraceWriter final : public SimulationObserver {
 
   void on_rank(std::int64_t rank, std::int64_t alike) override;
   void on_link(const LinkId& link, std::int64_t alike) override;
-  void on_step(std::int64_t rank, std::int64_t chunk, std::int64_t step, double start, double received,
-               double done) override;
-  void on_flow(std::int64_t from, std::int64_t to, std::int64_t chunk, std::int64_t step, double start, double flowing,
-               double end, double floats, std::int64_t alike) override;
-  void on_load(const LinkId& link, double time, std::int64_t flows, std::int64_t senders) override;
+  void on_step(const StepEvent& event) override;
+  void on_flow(const FlowEvent& event) override;
+  void on_load(const LoadEvent& event) override;
 
   /// Closes what is open at `seconds` and the document; `about`, a JSON value, goes to "otherData".
   void finish(double seconds, const std::string& about);

@@ -290,13 +290,14 @@ TEST(Trace, NestsAndSumsUp) {
   TraceWriter trace(out, plan, t);
   trace.on_rank(0, 3);
   trace.on_link({{0, 1}, true}, 3);
-  trace.on_load({{0, 1}, true}, 0.25, 6, 2);
-  trace.on_flow(1, 0, 0, 0, 0, 0.25, 1, 100, 6);
-  trace.on_load({{0, 1}, true}, 1, 0, 0);
-  trace.on_step(0, 0, 0, 0, 1, 1.5);
-  trace.on_step(0, 1, 0, 1, 2, 2);    // another chunk, at the same time
-  trace.on_step(0, 0, 1, 1.5, 3, 3);  // fits behind the first
-  trace.on_load({{0, 1}, true}, 2, 1, 1);
+  const LinkId link{{0, 1}, true};
+  trace.on_load({.link = link, .time = 0.25, .flows = 6, .senders = 2});
+  trace.on_flow({.from = 1, .to = 0, .flowing = 0.25, .end = 1, .floats = 100, .alike = 6});
+  trace.on_load({.link = link, .time = 1, .flows = 0, .senders = 0});
+  trace.on_step({.rank = 0, .chunk = 0, .step = 0, .start = 0, .received = 1, .done = 1.5});
+  trace.on_step({.rank = 0, .chunk = 1, .step = 0, .start = 1, .received = 2, .done = 2});    // overlaps another chunk
+  trace.on_step({.rank = 0, .chunk = 0, .step = 1, .start = 1.5, .received = 3, .done = 3});  // fits behind the first
+  trace.on_load({.link = link, .time = 2, .flows = 1, .senders = 1});
   trace.finish(3, Json{{"complete", false}});
   EXPECT_EQ(trace.error(), 0);
   const Trace parsed_trace = parsed(out.str());

@@ -11,7 +11,7 @@
 // refined: ranks start with the colour of their parameters and get new colours from the colours of everything that they
 // send and receive, the links above them, and the way their flows meet those of other senders, until nothing splits any
 // more. That costs some passes over all messages.
-#include "sim/partition.hpp"
+#include "sim/worlds/partition.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -34,7 +34,7 @@ std::uint64_t combine(std::uint64_t a, std::uint64_t b) { return mix(a * 0x9E377
 
 std::uint64_t colour_of(const LinkState& l) {
   std::uint64_t h = 1;
-  for (const double x : {l.beta, l.epsilon, l.threshold, l.scale, l.senders}) h = combine(h, bits(x));
+  for (const double x : {l.beta, l.epsilon, l.threshold, l.scale, l.extra_senders}) h = combine(h, bits(x));
   return h;
 }
 
@@ -61,9 +61,9 @@ class Refinement {
       : network_(network), m_(m), num_steps_(num_steps), programs_(index.plan()) {
     for (std::int32_t r = 0; r < m; ++r) programs_.add(index, r);
     root_ = network.leaf(0);
-    while (network.place(root_).last < m) root_ = network.place(root_).parent;
+    while (network.span(root_).end_rank < m) root_ = network.span(root_).parent;
     end_ = root_ + 1;
-    while (end_ < network.num_instances() && network.place(end_).first < m &&
+    while (end_ < network.num_instances() && network.span(end_).first_rank < m &&
            network.depth(end_) > network.depth(root_)) {
       ++end_;
     }
@@ -106,21 +106,21 @@ class Refinement {
     // Links from below: what is under them, what they are, and who sent what over them in the last round.
     for (std::int32_t i = end_ - 1; i >= root_; --i) {
       std::uint64_t& c = node_colour_[local(i)];
-      const Network::Place& p = network_.place(i);
-      if (network_.leaf(p.first) == i) c = colour[static_cast<std::size_t>(p.first)];
+      const NodeSpan& span = network_.span(i);
+      if (network_.is_leaf(i)) c = colour[static_cast<std::size_t>(span.first_rank)];
       c = combine(c, node_signature_[local(i)]);
       c = combine(c, static_cast<std::uint64_t>(network_.depth(i)));
       c = combine(c, bits(network_.topology().node(network_.node(i)).alpha));
       if (i != root_) {
         c = combine(combine(c, colour_of(network_.link(i, false))), colour_of(network_.link(i, true)));
-        node_colour_[local(p.parent)] += mix(c);
+        node_colour_[local(span.parent)] += mix(c);
       }
     }
     // A rank is told apart by its own links, too.
     std::vector<std::uint64_t> whole(colour.size());
     for (std::int32_t r = 0; r < m_; ++r) {
       std::uint64_t h = colour[static_cast<std::size_t>(r)];
-      for (std::int32_t i = network_.leaf(r); i != root_; i = network_.place(i).parent) {
+      for (std::int32_t i = network_.leaf(r); i != root_; i = network_.span(i).parent) {
         h = combine(h, node_colour_[local(i)]);
       }
       whole[static_cast<std::size_t>(r)] = h;
@@ -140,7 +140,7 @@ class Refinement {
                          static_cast<std::uint64_t>(network_.depth(top))));
       if (!is_send && !programs_.is_mirrored()) return;
       // Flows of one sender to below the same switch count once there.
-      for (std::int32_t i = network_.leaf(peer); i != top; i = network_.place(i).parent) {
+      for (std::int32_t i = network_.leaf(peer); i != top; i = network_.span(i).parent) {
         auto& [owner, hash] = seen_[local(i)];
         if (owner != r + 1) {
           owner = r + 1;
@@ -291,8 +291,8 @@ class Finder {
     };
     for (const std::int32_t r : network_.marked_ranks()) single_out(r);
     for (const std::int32_t i : network_.marked_instances()) {
-      const Network::Place& p = network_.place(i);
-      if (p.last - p.first <= d.stride) single_out(p.first);
+      const NodeSpan& span = network_.span(i);
+      if (span.num_ranks() <= d.stride) single_out(span.first_rank);
     }
     Cells out{d.stride, d.radix, 0, std::vector<std::uint32_t>(static_cast<std::size_t>(d.radix))};
     std::uint32_t common = 0;
@@ -321,9 +321,9 @@ class Finder {
         colour[static_cast<std::size_t>(r % m_)] += mix(static_cast<std::uint64_t>(r));
       }
       for (const std::int32_t i : network_.marked_instances()) {
-        const Network::Place& p = network_.place(i);
-        if (p.last - p.first >= m_) continue;
-        for (std::int32_t r = p.first; r < p.last; ++r) {
+        const NodeSpan& span = network_.span(i);
+        if (span.num_ranks() >= m_) continue;
+        for (std::int32_t r = span.first_rank; r < span.end_rank; ++r) {
           colour[static_cast<std::size_t>(r % m_)] += mix(combine(static_cast<std::uint64_t>(i), 7));
         }
       }
@@ -357,10 +357,10 @@ class Finder {
     std::unordered_map<std::uint64_t, std::uint32_t> ids;
     for (std::size_t k = nodes; k-- > 0;) {
       const auto i = static_cast<std::int32_t>(k);
-      const Network::Place& p = network_.place(i);
+      const NodeSpan& span = network_.span(i);
       std::uint32_t c = 0;
-      if (network_.leaf(p.first) == i) {
-        c = out.rank_class[static_cast<std::size_t>(p.first)];
+      if (network_.is_leaf(i)) {
+        c = out.rank_class[static_cast<std::size_t>(span.first_rank)];
       } else {
         const std::uint64_t key = combine(hash[k], static_cast<std::uint64_t>(network_.depth(i)));
         c = ids.try_emplace(key, static_cast<std::uint32_t>(out.node_count.size())).first->second;
@@ -372,7 +372,7 @@ class Finder {
       out.node_class[k] = c;
       ++out.node_count[c];
       out.first_node[c] = i;
-      if (p.parent >= 0) hash[static_cast<std::size_t>(p.parent)] += mix(c);
+      if (span.parent >= 0) hash[static_cast<std::size_t>(span.parent)] += mix(c);
     }
     return out;
   }

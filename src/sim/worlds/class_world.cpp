@@ -1,4 +1,4 @@
-#include "sim/class_world.hpp"
+#include "sim/worlds/class_world.hpp"
 
 #include <fmt/format.h>
 
@@ -98,7 +98,7 @@ void ClassWorld::add_flows(std::uint32_t c, const PeerRun* runs, std::uint32_t n
       }
       drafts[last].per_member += 1;
       last_[static_cast<std::size_t>(peer)] = first + static_cast<std::uint32_t>(last);
-      for (std::int32_t j = network_.leaf(peer); j != top; j = network_.place(j).parent) {
+      for (std::int32_t j = network_.leaf(peer); j != top; j = network_.span(j).parent) {
         reached.push_back({j, first + static_cast<std::uint32_t>(last)});
       }
     }
@@ -127,7 +127,7 @@ void ClassWorld::add_patterns(std::uint32_t c, std::uint32_t first_flow, std::ve
   };
   // Up: every member is below one link of each class on its way to the root.
   const std::int32_t rank = partition_.first_rank[c];
-  for (std::int32_t i = network_.leaf(rank); network_.place(i).parent >= 0; i = network_.place(i).parent) {
+  for (std::int32_t i = network_.leaf(rank); network_.span(i).parent >= 0; i = network_.span(i).parent) {
     const std::uint32_t node = partition_.node_class[static_cast<std::size_t>(i)];
     std::uint32_t pattern = 0;
     bool is_used = false;
@@ -154,7 +154,7 @@ void ClassWorld::add_patterns(std::uint32_t c, std::uint32_t first_flow, std::ve
     const std::uint32_t node = partition_.node_class[static_cast<std::size_t>(instance)];
     const std::size_t begin = k;
     std::uint64_t hash = mix(node);
-    std::uint32_t last = ~std::uint32_t{0};
+    std::uint32_t last = kNone;
     for (; k < reached.size() && reached[k].instance == instance; ++k) {
       if (reached[k].flow != last) hash = mix(hash ^ reached[k].flow);
       last = reached[k].flow;
@@ -165,7 +165,7 @@ void ClassWorld::add_patterns(std::uint32_t c, std::uint32_t first_flow, std::ve
       continue;
     }
     it->second = add_pattern(node * 2 + 1, 1);
-    last = ~std::uint32_t{0};
+    last = kNone;
     for (std::size_t i = begin; i < k; ++i) {
       if (reached[i].flow != last) memberships_.emplace_back(reached[i].flow, it->second);
       last = reached[i].flow;

@@ -5,24 +5,33 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
+
+#include "sim/engine/time.hpp"
 
 namespace gar::sim {
 
-enum class EventKind : std::uint32_t { kActivate, kCalculation, kLink };
-
-struct Event {
-  EventKind kind = EventKind::kLink;
-  std::uint32_t id = 0;
-  std::uint32_t version = 0;
-  double latency = 0;  ///< kActivate: which of the step's flows
+enum class EventKind : std::uint32_t {
+  kLatencyOver,     ///< the flows of a step that have this latency begin
+  kCalculationEnd,  ///< the first of a server's calculations ends
+  kArrival,         ///< the first of the flows that a link limits arrives
 };
 
+struct Event {
+  EventKind kind = EventKind::kArrival;
+  std::uint32_t index = 0;    ///< of the step, rank or link
+  std::uint32_t version = 0;  ///< an event is void when its rank or link has a newer one; steps have no versions
+  double latency = 0;         ///< kLatencyOver: which of the step's flows
+};
+
+/// A heap of buckets. A table of recent times, hashed, finds the bucket of a time that was pushed before; when it has
+/// been overwritten there, a moment has two buckets, which does no harm.
 class EventQueue {
  public:
   [[nodiscard]] bool empty() const { return heap_.empty(); }
+  /// The time of the earliest event. Requires that there is one.
   [[nodiscard]] double next() const { return heap_.front().time; }
 
   void push(double time, const Event& event) {
@@ -30,7 +39,7 @@ class EventQueue {
       buckets_[last_.bucket].push_back(event);
       return;
     }
-    Recent& recent = recent_[std::bit_cast<std::uint64_t>(time) * 0x9E3779B97F4A7C15U >> 58U];
+    Recent& recent = recent_[slot_of(time)];
     if (recent.time != time) {
       std::uint32_t bucket = 0;
       if (free_.empty()) {
@@ -62,14 +71,14 @@ class EventQueue {
       }
       bucket.clear();
       free_.push_back(entry.bucket);
-      Recent& recent = recent_[std::bit_cast<std::uint64_t>(entry.time) * 0x9E3779B97F4A7C15U >> 58U];
+      Recent& recent = recent_[slot_of(entry.time)];
       if (recent.bucket == entry.bucket) recent.time = kNever;
       if (last_.bucket == entry.bucket) last_.time = kNever;
     }
   }
 
  private:
-  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  static std::size_t slot_of(double time) { return std::bit_cast<std::uint64_t>(time) * 0x9E3779B97F4A7C15U >> 58U; }
   struct Entry {
     double time;
     std::uint32_t bucket;

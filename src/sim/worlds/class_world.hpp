@@ -1,15 +1,17 @@
-// One rank, link and flow of every class. A flow is known by its number a; b is the class that receives it. Links are
-// numbered 2 c (up) and 2 c + 1 (down) for every class c of instances.
+// One rank, link and flow of every class. The key of a route is the number of the class of flows. Links are numbered 2
+// c (up) and 2 c + 1 (down) for every class c of instances. See world.hpp for what a world offers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "gar/plan.hpp"
 #include "sim/network.hpp"
-#include "sim/partition.hpp"
 #include "sim/programs.hpp"
+#include "sim/worlds/partition.hpp"
+#include "sim/worlds/world.hpp"
 
 namespace gar::sim {
 
@@ -43,55 +45,53 @@ class ClassWorld {
   template <class F>
   void for_sends(std::uint32_t, const SimStep& s, bool, F f) const {
     for (std::uint32_t a = s.sends; a < s.sends + s.num_sends; ++a) {
-      f(a, flows_[a].to, flows_[a].part, flows_[a].latency);
+      f(Send{{a, flows_[a].to}, flows_[a].part}, flows_[a].latency);
     }
   }
-  [[nodiscard]] std::tuple<std::uint32_t, std::uint32_t, double> nth_send(std::uint32_t, const SimStep& s, bool,
-                                                                          std::uint32_t nth) const {
+  [[nodiscard]] Send nth_send(std::uint32_t, const SimStep& s, bool, std::uint32_t nth) const {
     const std::uint32_t a = s.sends + nth;
-    return {a, flows_[a].to, flows_[a].part};
+    return {{a, flows_[a].to}, flows_[a].part};
   }
-  /// Which flow of an earlier step goes to the same ranks as flow a; all of a step's flows have gone there at most
-  /// once.
-  [[nodiscard]] std::uint32_t find_send(std::uint32_t, const SimStep& s, bool, std::uint32_t a, std::uint32_t) const {
-    for (std::uint32_t k = a; k != kNone; k = flows_[k].before) {
+  /// Which message of an earlier step goes to the same ranks as those of the route; a step has at most one.
+  [[nodiscard]] std::uint32_t find_send(const SimStep& s, bool, const Route& route) const {
+    for (std::uint32_t k = route.key; k != kNone; k = flows_[k].before) {
       if (k >= s.sends && k < s.sends + s.num_sends) return k - s.sends;
     }
     return kNone;
   }
   template <class F>
-  void for_followers(std::uint32_t, const SimStep& s, bool, std::uint32_t a, std::uint32_t, F f) const {
+  void for_followers(const SimStep& s, bool, const Route& route, F f) const {
     for (std::uint32_t k = s.sends; k < s.sends + s.num_sends; ++k) {
-      std::uint32_t b = k;
-      while (b != kNone && b != a) b = flows_[b].before;
-      if (b == a) f(k - s.sends);
+      std::uint32_t before = k;
+      while (before != kNone && before != route.key) before = flows_[before].before;
+      if (before == route.key) f(k - s.sends);
     }
   }
-  [[nodiscard]] double latency(std::uint32_t a, std::uint32_t) const { return flows_[a].latency; }
+  [[nodiscard]] double latency(const Route& route) const { return flows_[route.key].latency; }
   template <class F>
-  void for_path(std::uint32_t a, std::uint32_t, F f) const {
-    for (std::uint32_t k = flows_[a].path; k < flows_[a + 1].path; ++k) f(path_[k].link, path_[k].flows);
+  void for_path(const Route& route, F f) const {
+    const std::uint32_t end = flows_[route.key + 1].path;
+    for (std::uint32_t k = flows_[route.key].path; k < end; ++k) f(path_[k].link, path_[k].flows);
   }
   [[nodiscard]] std::size_t path_stride() const { return 0; }
-  [[nodiscard]] double flow_count(std::uint32_t a, std::uint32_t) const { return flows_[a].count; }
+  [[nodiscard]] double flow_count(const Route& route) const { return flows_[route.key].count; }
 
   template <class F>
-  void add_senders(std::uint32_t, std::uint32_t a, std::uint32_t, F f) {
-    for (std::uint32_t k = flows_[a].patterns; k < flows_[a + 1].patterns; ++k) {
-      Pattern& p = patterns_[pattern_of_[k]];
-      if (p.active++ == 0) f(p.link, p.senders);
+  void add_senders(std::uint32_t, const Route& route, F f) {
+    for (std::uint32_t k = flows_[route.key].patterns; k < flows_[route.key + 1].patterns; ++k) {
+      Pattern& pattern = patterns_[pattern_of_[k]];
+      if (pattern.active++ == 0) f(pattern.link, pattern.senders);
     }
   }
   template <class F>
-  void remove_senders(std::uint32_t, std::uint32_t a, std::uint32_t, F f) {
-    for (std::uint32_t k = flows_[a].patterns; k < flows_[a + 1].patterns; ++k) {
-      Pattern& p = patterns_[pattern_of_[k]];
-      if (--p.active == 0) f(p.link, p.senders);
+  void remove_senders(std::uint32_t, const Route& route, F f) {
+    for (std::uint32_t k = flows_[route.key].patterns; k < flows_[route.key + 1].patterns; ++k) {
+      Pattern& pattern = patterns_[pattern_of_[k]];
+      if (--pattern.active == 0) f(pattern.link, pattern.senders);
     }
   }
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Crossing {
     std::uint32_t link = 0;
     double flows = 0;  // on each link of the class
