@@ -24,7 +24,7 @@ using test::Processes;
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-constexpr double kSilence = 5;  ///< seconds that a rank is waited for, where that is how a fault is noticed
+constexpr double kSilence = 4;  ///< seconds that a rank is waited for, where that is how a fault is noticed
 
 CommunicatorOptions within(double timeout_s) {
   CommunicatorOptions out;

@@ -11,9 +11,7 @@ namespace gar::cli {
 /// Adds `--collective`; the text goes to collective_of.
 CLI::Option* add_collective_option(CLI::App& verb, std::string& collective, const std::string& what);
 /// What `--collective` names.
-Collective collective_of(const std::string& word);
-/// "allreduce", as `--collective` names it.
-std::string collective_word(Collective collective);
+Collective collective_of(const std::string& text);
 
 /// Reads a plan file; - is standard input. Throws ParseError.
 Plan load_plan(const std::string& path);

@@ -14,7 +14,6 @@
 #include "apps/gar/reproduce/reproduce.hpp"
 #include "gar/planner.hpp"
 #include "gar/verify.hpp"
-#include "planner/basic_plan.hpp"
 #include "gar/basic_plan.hpp"
 
 namespace gar::cli {
