@@ -20,6 +20,8 @@
 #include <cstring>
 #include <string>
 
+#include "gar/environment.hpp"
+
 using Word = std::uintptr_t;
 static_assert(sizeof(Word) == sizeof(void*) && sizeof(Word) >= sizeof(int));
 
@@ -82,7 +84,7 @@ bool is_first_process() {
 
 void say(const std::string& text) {
   if (!is_first_process()) return;
-  const char* check = std::getenv("GAR_CHECK");  // NOLINT(concurrency-mt-unsafe): only read
+  const char* check = std::getenv(gar::environment::kCheck.name);  // NOLINT(concurrency-mt-unsafe): only read
   const bool checks = check != nullptr && std::strcmp(check, "1") == 0;
   const std::string line =
       "gar: " + text + "; the program runs on its own library" + (checks ? ", and GAR_CHECK compares nothing\n" : "\n");

@@ -9,10 +9,13 @@
 #include <numeric>
 
 #include "apps/preload/real.hpp"
+#include "gar/environment.hpp"
 #include "gar/io.hpp"
 #include "runtime/choice.hpp"
 #include "runtime/transports/mpi/network.hpp"
 #include "runtime/transports/mpi/polite.hpp"
+#include "topology/hash.hpp"
+#include "topology/hosts.hpp"
 
 namespace gar::preload {
 
@@ -153,10 +156,10 @@ void Library::find_place() {
     return;
   }
   try {
-    const std::vector<std::int64_t> servers = servers_of(*options_.topology, hosts);
+    const std::vector<std::int64_t> servers = servers_of_ranks(*options_.topology, hosts.host_of);
     place_ = {options_.topology, servers[static_cast<std::size_t>(rank_)]};
   } catch (const Error& e) {
-    throw InvalidArgument(fmt::format("GAR_TOPOLOGY in the environment: {}", e.what()));
+    throw InvalidArgument(fmt::format("{} in the environment: {}", environment::kTopology.name, e.what()));
   }
 }
 

@@ -23,9 +23,9 @@ struct FitSizes {
 struct FitScope {
   bool has_messages = false;  ///< ranks send messages through MPI, so that x-to-1 can be measured
   bool has_native = false;    ///< the MPI library's own AllReduce can be held against ours
-  bool is_validated = false;  ///< measure held-out cases, too
-  /// Incast is there: receivers that admit so many senders at once are measured, too, and it is these that held-out
-  /// cases are about; 0: everybody always sends.
+  bool is_validated = false;  ///< also measure held-out cases
+  /// There is incast: receivers that admit this many senders at once are also measured, and held-out cases are about
+  /// these; 0: every rank sends as soon as it can.
   std::int64_t max_senders = 0;
   /// Ranks share a GPU: one of them reduces alone, since the others would only take turns with it.
   bool has_lone_reductions = false;

@@ -131,6 +131,8 @@ struct Profile {
 /// Levels that the profile does not know keep the tree's own parameters; `unknown_levels` (may be null) gets them.
 Topology lay_over(const Profile& profile, const Topology& topology, std::vector<int>* unknown_levels = nullptr);
 
+/// The correction for AllReduces of that size; null when there is none, or no profile.
+const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes);
 /// `seconds` with the correction of that size class, if there is one.
 double corrected(const Profile& profile, double seconds, double bytes);
 
@@ -144,8 +146,5 @@ struct ProfileChange {
 };
 /// Significant ones first, largest first.
 std::vector<ProfileChange> compare_profiles(const Profile& before, const Profile& after);
-
-/// The profile's correction for AllReduces of that size; nothing when there is none.
-const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes);
 
 }  // namespace gar

@@ -1,9 +1,14 @@
-// Medians, quantiles and means.
+// Medians, quantiles and means of measured values.
 #pragma once
 
 #include <vector>
 
 namespace gar {
+
+/// The value in the middle, or the mean of the two in the middle; 0 when there are none.
+double median(std::vector<double> values);
+/// Linear between the neighbours in order; share 0 is the smallest, 1 the largest. `sorted` is not empty.
+double quantile(const std::vector<double>& sorted, double share);
 
 /// Seconds of the timed iterations.
 struct Spread {
@@ -15,8 +20,6 @@ struct Spread {
 };
 /// `seconds` is not empty.
 Spread spread_of(std::vector<double> seconds);
-/// Linear between the neighbours in order; share 0 is the smallest, 1 the largest.
-double quantile(const std::vector<double>& sorted, double share);
 
 /// The geometric mean of some ratios; 1 when there are none.
 double geometric_mean(const std::vector<double>& ratios);

@@ -1,10 +1,18 @@
-// Medians, quantiles and means.
+// Medians, quantiles and means of measured values.
 #include "gar/stats.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace gar {
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
 
 double quantile(const std::vector<double>& sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);

@@ -13,6 +13,7 @@
 #include "fit/regression.hpp"
 #include "fit/selection.hpp"
 #include "gar/errors.hpp"
+#include "gar/stats.hpp"
 
 namespace gar {
 
@@ -262,7 +263,7 @@ double error_of(const Regression& regression) {
     if (is_collective(*regression.used[i], Collective::kAllReduce))
       errors.push_back(std::abs(std::log(regression.problem.y()(k) / std::max(predicted(k), 1e-300))));
   }
-  return median_of(Eigen::Map<const Eigen::VectorXd>(errors.data(), static_cast<Eigen::Index>(errors.size())));
+  return median(std::move(errors));
 }
 
 /// In memory, operands of an AllReduce come out of other ranks' caches, and its copies cost like reductions: where
@@ -373,10 +374,7 @@ bool is_same_cell(const Observation& a, const Observation& b) {
          a.max_senders == b.max_senders && a.is_fitted == b.is_fitted && a.is_native == b.is_native;
 }
 
-double median_seconds(const Observation& observation) {
-  return median_of(Eigen::Map<const Eigen::VectorXd>(observation.seconds.data(),
-                                                     static_cast<Eigen::Index>(observation.seconds.size())));
-}
+double median_seconds(const Observation& observation) { return median(observation.seconds); }
 
 Profile fit(const Measurements& measurements, const FitOptions& options) {
   const std::vector<Observation> observations = merged(measurements.observations);

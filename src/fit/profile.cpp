@@ -113,18 +113,23 @@ Topology lay_over(const Profile& profile, const Topology& topology, std::vector<
   return overlay.run();
 }
 
-double corrected(const Profile& profile, double seconds, double bytes) {
-  for (const SizeCorrection& correction : profile.corrections) {
-    if (bytes >= correction.from_bytes && bytes < correction.to_bytes) return seconds * correction.factor.value;
-  }
-  return seconds;
+namespace {
+
+const SizeCorrection* find_correction(const Profile& profile, double bytes) {
+  const auto found = std::find_if(profile.corrections.begin(), profile.corrections.end(),
+                                  [&](const SizeCorrection& c) { return bytes >= c.from_bytes && bytes < c.to_bytes; });
+  return found == profile.corrections.end() ? nullptr : &*found;
 }
 
+}  // namespace
+
 const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes) {
-  if (!profile) return nullptr;
-  const auto found = std::find_if(profile->corrections.begin(), profile->corrections.end(),
-                                  [&](const SizeCorrection& c) { return bytes >= c.from_bytes && bytes < c.to_bytes; });
-  return found == profile->corrections.end() ? nullptr : &*found;
+  return profile ? find_correction(*profile, bytes) : nullptr;
+}
+
+double corrected(const Profile& profile, double seconds, double bytes) {
+  const SizeCorrection* correction = find_correction(profile, bytes);
+  return correction == nullptr ? seconds : seconds * correction->factor.value;
 }
 
 }  // namespace gar

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "gar/stats.hpp"
+
 namespace gar {
 
 namespace {
@@ -87,21 +89,15 @@ Eigen::VectorXd huber_weights(const Eigen::VectorXd& residuals) {
   return residuals.unaryExpr([](double r) { return std::abs(r) <= kHuber ? 1.0 : kHuber / std::abs(r); });
 }
 
-double median_of(Eigen::VectorXd values) {
-  if (values.size() == 0) return 0;
-  double* begin = values.data();
-  double* end = begin + values.size();
-  double* middle = begin + values.size() / 2;
-  std::nth_element(begin, middle, end);
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(begin, middle)) / 2;
+double median_of(const Eigen::VectorXd& values) {
+  return median(std::vector<double>(values.data(), values.data() + values.size()));
 }
 
 double robust_deviation(Eigen::VectorXd values) {
   if (values.size() < 2) return 0;
   const double middle = median_of(values);
   values = (values.array() - middle).abs().matrix();
-  return 1.4826 * median_of(std::move(values));
+  return 1.4826 * median_of(values);
 }
 
 }  // namespace gar

@@ -20,6 +20,6 @@ Eigen::VectorXd huber_weights(const Eigen::VectorXd& residuals);
 
 /// Median of |values - median| times 1.4826: the standard deviation of normal values. 0 for fewer than two.
 double robust_deviation(Eigen::VectorXd values);
-double median_of(Eigen::VectorXd values);
+double median_of(const Eigen::VectorXd& values);
 
 }  // namespace gar

@@ -13,27 +13,21 @@
 #include "fit/selection.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
+#include "gar/stats.hpp"
 
 namespace gar {
 
 namespace {
-
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  const double at = q * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, values.size() - 1);
-  return values[low] + (at - static_cast<double>(low)) * (values[high] - values[low]);
-}
 
 /// A number of ranks and a size: the situation in which somebody chooses.
 using CaseKey = std::pair<std::vector<std::int64_t>, double>;
 
 CaseKey key_of(const ValidationCell& cell) { return {cell.observation->servers, cell.observation->size_floats}; }
 
-void set_regrets(const std::vector<double>& regrets, ValidationScore& score) {
+void set_regrets(std::vector<double> regrets, ValidationScore& score) {
   score.num_cases = static_cast<std::int64_t>(regrets.size());
   if (regrets.empty()) return;
+  std::sort(regrets.begin(), regrets.end());
   score.median_regret = quantile(regrets, 0.5);
   score.p95_regret = quantile(regrets, 0.95);
   score.max_regret = quantile(regrets, 1);
@@ -69,12 +63,13 @@ ValidationScore score_of(const std::string& name, const std::vector<ValidationCe
   }
   out.num_cells = static_cast<std::int64_t>(errors.size());
   if (errors.empty()) return out;
+  std::sort(errors.begin(), errors.end());
   out.median_error = quantile(errors, 0.5);
   out.p95_error = quantile(errors, 0.95);
   out.max_error = quantile(errors, 1);
   std::vector<double> regrets;
   for (const auto& [key, least] : fastest) regrets.push_back(choices.at(key)->measured_s / least - 1);
-  set_regrets(regrets, out);
+  set_regrets(std::move(regrets), out);
   return out;
 }
 

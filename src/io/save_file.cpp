@@ -35,4 +35,17 @@ void save_file(const std::string& path, const std::function<void(std::ostream&)>
   throw std::runtime_error(fmt::format("{}: cannot be written: {}", path, reason));
 }
 
+void check_writable(std::string_view flag, const std::string& path) {
+  if (path.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const std::string where = folder.empty() ? "." : folder.string();
+  const bool is_new = !std::filesystem::exists(path);
+  errno = std::filesystem::is_directory(path) ? EISDIR : 0;
+  if (errno != 0 || access(is_new ? where.c_str() : path.c_str(), W_OK) != 0) {
+    throw std::runtime_error(
+        fmt::format("{} {}: cannot be written: {}; accepted is a file in a folder that exists and can be written", flag,
+                    path, std::strerror(errno)));
+  }
+}
+
 }  // namespace gar

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gar/reduction.hpp"
+#include "gar/stats.hpp"
 
 namespace gar {
 
@@ -47,9 +48,7 @@ double copy_seconds_per_float(std::int64_t num_floats) {
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     times.push_back(time.count() / static_cast<double>(kBlock));
   }
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
+  return median(std::move(times));
 }
 
 /// The same on all cores at once, for they share the memory.

@@ -5,12 +5,10 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <iostream>
 
 #include "gar/algorithms.hpp"
+#include "gar/environment.hpp"
 #include "gar/io.hpp"
 #include "gar/planner.hpp"
 #include "gar/verify.hpp"
@@ -22,29 +20,13 @@ namespace {
 constexpr std::int64_t kDefaultLatencyBytes = 16 << 10;
 constexpr std::string_view kLatency = "latency";  // an algorithm of the transports
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): only read
-  return value == nullptr ? std::string() : std::string(value);
-}
-
-double number_from(const char* name, const std::string& text, double smallest, const char* accepted,
-                   double largest = 1e9) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value < smallest ||
-      value > largest) {
-    throw InvalidArgument(fmt::format("{}={} in the environment: accepted is {}", name, text, accepted));
-  }
-  return value;
-}
-
 /// Says which variable a complaint is about.
 template <class Body>
-void blaming(const char* variable, const Body& body) {
+void blaming(const EnvironmentVariable& variable, const Body& body) {
   try {
     body();
   } catch (const Error& e) {
-    throw InvalidArgument(fmt::format("{} in the environment: {}", variable, e.what()));
+    throw InvalidArgument(fmt::format("{} in the environment: {}", variable.name, e.what()));
   }
 }
 
@@ -81,28 +63,23 @@ void check_numbers(const CommunicatorOptions& options) {
 CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks, bool has_hosts) {
   if (options.algorithm == "auto") options.algorithm.clear();
   if (options.algorithm.empty() && !options.plan) {
-    options.algorithm = environment("GAR_ALGO");
+    options.algorithm = environment::text(environment::kAlgo);
     if (options.algorithm == "auto") options.algorithm.clear();
-    blaming("GAR_ALGO", [&] { check_algorithm_text(options.algorithm, num_ranks); });
+    blaming(environment::kAlgo, [&] { check_algorithm_text(options.algorithm, num_ranks); });
   }
-  if (const std::string text = environment("GAR_TIMEOUT"); !text.empty()) {
-    options.timeout_s = number_from("GAR_TIMEOUT", text, 1e-3, "a number of seconds, 0.001 to 1e9");
+  options.timeout_s = environment::number(environment::kTimeout).value_or(options.timeout_s);
+  if (options.staging_bytes == 0) {
+    options.staging_bytes = static_cast<std::int64_t>(environment::number(environment::kStaging).value_or(0));
   }
-  if (const std::string text = environment("GAR_STAGING"); !text.empty() && options.staging_bytes == 0) {
-    options.staging_bytes = static_cast<std::int64_t>(
-        number_from("GAR_STAGING", text, 1024, "a number of bytes for each rank, 1024 to 1e12", 1e12));
-  }
-  if (const std::string text = environment("GAR_TOPOLOGY"); !text.empty() && !options.topology) {
-    blaming("GAR_TOPOLOGY", [&] {
+  if (const std::string text = environment::text(environment::kTopology); !text.empty() && !options.topology) {
+    blaming(environment::kTopology, [&] {
       options.topology = load_topology(text);
       if (!has_hosts) check_topology(*options.topology, num_ranks);
     });
   }
   check_numbers(options);
-  const std::string debug = environment("GAR_DEBUG");
-  if (!debug.empty() && debug != "INFO" && debug != "0") {
-    throw InvalidArgument(fmt::format("GAR_DEBUG={} in the environment: accepted is INFO, or 0 for nothing", debug));
-  }
+  const std::string debug = environment::text(environment::kDebug);
+  if (!debug.empty() && debug != "INFO" && debug != "0") environment::refuse(environment::kDebug, debug);
   return options;
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "gar/stats.hpp"
 #include "runtime/arguments.hpp"
 #include "runtime/calibrate.hpp"
 #include "runtime/engine.hpp"
@@ -176,8 +177,7 @@ LocalCosts agree_on_costs(Transport& transport) {
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     times.push_back(time.count());
   }
-  std::nth_element(times.begin(), times.begin() + kExchanges / 2, times.end());
-  costs.alpha = times[kExchanges / 2];
+  costs.alpha = median(std::move(times));
   share(transport, 2 + kExchanges, costs);
   return costs;
 }

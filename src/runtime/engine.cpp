@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <iostream>
 #include <list>
 
+#include "gar/environment.hpp"
 #include "runtime/reproducible.hpp"
 
 namespace gar {
@@ -134,8 +134,7 @@ Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& 
       chooser_(options, default_topology, transport_->size(), transport_->limits().least_chunk_bytes),
       log_(options.log),
       sequence_(kFirstSequence) {
-  const char* debug = std::getenv("GAR_DEBUG");  // NOLINT(concurrency-mt-unsafe): only read
-  if (!log_ && debug != nullptr && std::string_view(debug) == "INFO" && rank() == 0) {
+  if (!log_ && environment::text(environment::kDebug) == "INFO" && rank() == 0) {
     log_ = [](std::string_view line) { std::cerr << fmt::format("gar: {}\n", line); };
   }
   if (options.reproducible && transport_->is_on_device()) {

@@ -1,6 +1,7 @@
 // What calls must be, and how messages speak of them.
 #include <fmt/format.h>
 
+#include "base/hash.hpp"
 #include "runtime/engine.hpp"
 
 namespace gar {
@@ -39,7 +40,7 @@ Signature Engine::next_signature(const Call& call, const Schedule* schedule) {
   if (outer_) {
     for (const std::int64_t value : {std::int64_t{1}, static_cast<std::int64_t>(call.collective), call.count,
                                      static_cast<std::int64_t>(call.type), static_cast<std::int64_t>(call.op)}) {
-      signature.plan = (signature.plan ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U + 1;
+      signature.plan = mix_in(signature.plan, value);
     }
   }
   return signature;

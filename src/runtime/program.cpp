@@ -20,7 +20,6 @@ namespace gar {
 
 namespace {
 
-constexpr std::int64_t kGrain = 64;           // elements
 constexpr std::int64_t kLongPiece = 1024;     // elements: staged intervals from here on begin at multiples of kGrain,
 constexpr std::int64_t kShortGrain = 4;       // shorter ones, of which there may be many, at multiples of this
 constexpr std::int64_t kGrainsPerPiece = 16;  // round boundaries only where a rank's share is larger than this

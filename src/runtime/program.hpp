@@ -17,6 +17,10 @@
 
 namespace gar {
 
+/// Elements. Chunks, and the pieces of a large chunk, begin at multiples of this, so that two ranks do not write to one
+/// cache line.
+inline constexpr std::int64_t kGrain = 64;
+
 enum class Space : std::uint8_t { kInput, kWork };
 
 /// `count` contiguous elements of one block.

@@ -9,14 +9,13 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/hash.hpp"
 #include "gar/errors.hpp"
 #include "runtime/peers.hpp"
 
 namespace gar {
 
 namespace {
-
-constexpr std::int64_t kGrain = 64;  // elements: chunks begin at multiples of this
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -40,13 +39,8 @@ std::int64_t fitting_block(const PlanIndex& index, std::int64_t num_blocks, std:
   }
 }
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash ^= value + 0x9e3779b97f4a7c15U + (hash << 6U) + (hash >> 2U);
-  return hash * 0xff51afd7ed558ccdU;
-}
-
 std::uint64_t mix_all(std::uint64_t hash, std::initializer_list<std::int64_t> values) {
-  for (const std::int64_t value : values) hash = mix(hash, static_cast<std::uint64_t>(value));
+  for (const std::int64_t value : values) hash = mix_in(hash, value);
   return hash;
 }
 
@@ -56,23 +50,23 @@ std::uint64_t fingerprint_of(const SubPlan& subplan, std::uint64_t hash) {
     hash = mix_all(hash, {static_cast<std::int64_t>(stage.kind), stage.stride, stage.radix});
     for (const Piece& piece : stage.target) hash = mix_all(hash, {piece.begin, piece.end, piece.owner});
   }
-  return mix(hash, subplan.stages.size());
+  return mix_in(hash, subplan.stages.size());
 }
 
 std::uint64_t fingerprint_of(const RankProgram& program, std::uint64_t hash) {
   for (const Step& step : program.steps) {
-    hash = mix(hash, static_cast<std::uint64_t>(step.number));
+    hash = mix_in(hash, step.number);
     for (const std::vector<Message>* messages : {&step.sends, &step.recvs}) {
       for (const Message& m : *messages) hash = mix_all(hash, {m.peer, m.accumulate ? 1 : 0, m.begin, m.end});
-      hash = mix(hash, messages->size());
+      hash = mix_in(hash, messages->size());
     }
   }
-  return mix(hash, program.steps.size());
+  return mix_in(hash, program.steps.size());
 }
 
 std::uint64_t fingerprint_of(const Plan& plan) {
   std::uint64_t hash = 1;
-  for (const char c : plan.algorithm) hash = mix(hash, static_cast<unsigned char>(c));
+  hash = mix_in(hash, std::string_view(plan.algorithm));
   hash = mix_all(
       hash, {static_cast<std::int64_t>(plan.collective), plan.num_ranks, plan.num_units, plan.num_chunks, plan.root});
   for (const SubPlan& subplan : plan.subplans) hash = fingerprint_of(subplan, hash);

@@ -4,15 +4,9 @@
 #include <cmath>
 #include <cstdint>
 
-namespace gar::sim {
+#include "base/hash.hpp"
 
-/// A good mix of 64 bits (the finaliser of SplitMix64).
-inline std::uint64_t mix(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31U);
-}
+namespace gar::sim {
 
 enum class DelayKind : std::uint8_t { kLatency, kCalculation };
 

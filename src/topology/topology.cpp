@@ -22,6 +22,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/hash.hpp"
 #include "gar/errors.hpp"
 #include "topology/names.hpp"
 
@@ -29,10 +30,6 @@ namespace gar {
 namespace {
 
 std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
-
-void mix(std::size_t& seed, std::size_t value) { seed ^= value + 0x9e3779b97f4a7c15ULL + (seed << 6U) + (seed >> 2U); }
-
-void mix(std::size_t& seed, double value) { mix(seed, std::hash<double>{}(value)); }
 
 // What two nodes of one shape have in common. `runs` refer to shapes (or to nodes, when nodes themselves are compared).
 struct Form {
@@ -45,15 +42,15 @@ struct Form {
 
 struct FormHash {
   std::size_t operator()(const Form& form) const {
-    std::size_t seed = form.runs.size();
-    mix(seed, form.alpha);
-    for (const auto& param : kLinkParams) mix(seed, form.uplink.*param.value);
-    for (const auto& param : kServerParams) mix(seed, form.server.*param.value);
+    std::uint64_t seed = form.runs.size();
+    seed = mix_in(seed, form.alpha);
+    for (const auto& param : kLinkParams) seed = mix_in(seed, form.uplink.*param.value);
+    for (const auto& param : kServerParams) seed = mix_in(seed, form.server.*param.value);
     for (const ChildRun& run : form.runs) {
-      mix(seed, static_cast<std::size_t>(run.node));
-      mix(seed, static_cast<std::size_t>(run.count));
+      seed = mix_in(seed, run.node);
+      seed = mix_in(seed, run.count);
     }
-    return seed;
+    return static_cast<std::size_t>(seed);
   }
 };
 
@@ -151,15 +148,15 @@ struct NodeHash {
   const std::vector<Node>* nodes;
   std::size_t operator()(NodeId id) const {
     const Node& node = (*nodes)[index(id)];
-    std::size_t seed = std::hash<std::string>{}(node.name);
-    mix(seed, node.alpha);
-    mix(seed, node.uplink.beta);
-    mix(seed, node.server.gamma);
+    std::uint64_t seed = mix_in(node.children.size(), node.name);
+    seed = mix_in(seed, node.alpha);
+    seed = mix_in(seed, node.uplink.beta);
+    seed = mix_in(seed, node.server.gamma);
     for (const ChildRun& run : node.children) {
-      mix(seed, static_cast<std::size_t>(run.node));
-      mix(seed, static_cast<std::size_t>(run.count));
+      seed = mix_in(seed, run.node);
+      seed = mix_in(seed, run.count);
     }
-    return seed;
+    return static_cast<std::size_t>(seed);
   }
 };
 

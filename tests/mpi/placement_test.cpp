@@ -6,6 +6,7 @@
 
 #include "mpi/mpi_test.hpp"
 #include "runtime/transports/mpi/admission.hpp"
+#include "topology/hosts.hpp"
 
 namespace {
 
@@ -62,12 +63,12 @@ void check_trees(MpiTest& test) {
 }
 
 void check_servers(MpiTest& test) {
-  Hosts hosts;
-  hosts.host_of = {0, 0, 1, 1, 2, 2};
-  hosts.num_hosts = 3;
-  test.expect(servers_of(make_tree({6}), hosts) == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5}, "a server per rank");
-  test.expect(servers_of(make_tree({3}), hosts) == std::vector<std::int64_t>{0, 0, 1, 1, 2, 2}, "a server per host");
-  const std::string text = error_of([&] { servers_of(make_tree({4}), hosts); });
+  const std::vector<int> hosts{0, 0, 1, 1, 2, 2};
+  test.expect(servers_of_ranks(make_tree({6}), hosts) == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5},
+              "a server per rank");
+  test.expect(servers_of_ranks(make_tree({3}), hosts) == std::vector<std::int64_t>{0, 0, 1, 1, 2, 2},
+              "a server per host");
+  const std::string text = error_of([&] { servers_of_ranks(make_tree({4}), hosts); });
   test.expect(text.find("4 servers") != std::string::npos && text.find("6 ranks on 3 hosts") != std::string::npos,
               "what does not fit: " + text);
 }

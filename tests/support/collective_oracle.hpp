@@ -8,7 +8,7 @@
 //   float prod     signs and powers of two, of which every second rank has one other than 1: no overflow on the way
 //   float min max  integers without 0, for min(-0, +0) has no defined sign
 //   land lor lxor  zeros and any other bits; on a single rank 0 and 1 only, where nothing is combined
-// Nothing of the library's own arithmetic is used.
+// Nothing of the library's own arithmetic is used, nor that of gar bench, whose data are checked against the library.
 #pragma once
 
 #include <algorithm>
@@ -118,30 +118,35 @@ inline double combine(ReduceOp op, double a, double b) {
       throw std::logic_error("not an operator for floating point numbers");
   }
 }
-inline std::uint64_t combine(ReduceOp op, std::uint64_t a, std::uint64_t b, bool is_less) {
+/// And, or and exclusive or by counting: how many of the two must be true?
+inline bool holds(ReduceOp op, int num_true) {
   switch (op) {
-    case ReduceOp::kSum:
-      return a + b;
-    case ReduceOp::kProd:
-      return a * b;
-    case ReduceOp::kMin:
-      return is_less ? a : b;
-    case ReduceOp::kMax:
-      return is_less ? b : a;
     case ReduceOp::kBand:
-      return a & b;
-    case ReduceOp::kBor:
-      return a | b;
-    case ReduceOp::kBxor:
-      return a ^ b;
     case ReduceOp::kLand:
-      return a != 0 && b != 0 ? 1 : 0;
+      return num_true == 2;
+    case ReduceOp::kBor:
     case ReduceOp::kLor:
-      return a != 0 || b != 0 ? 1 : 0;
+      return num_true > 0;
+    case ReduceOp::kBxor:
     case ReduceOp::kLxor:
-      return (a != 0) != (b != 0) ? 1 : 0;
+      return num_true == 1;
+    default:
+      throw std::logic_error("not an operator of truth values");
   }
-  throw std::logic_error("not an operator");
+}
+inline std::uint64_t combine(ReduceOp op, std::uint64_t a, std::uint64_t b, bool is_less) {
+  if (op == ReduceOp::kSum) return a + b;
+  if (op == ReduceOp::kProd) return a * b;
+  if (op == ReduceOp::kMin) return is_less ? a : b;
+  if (op == ReduceOp::kMax) return is_less ? b : a;
+  if (op == ReduceOp::kLand || op == ReduceOp::kLor || op == ReduceOp::kLxor) {
+    return holds(op, (a == 0 ? 0 : 1) + (b == 0 ? 0 : 1)) ? 1 : 0;
+  }
+  std::uint64_t out = 0;
+  for (int bit = 63; bit >= 0; --bit) {
+    out = 2 * out + (holds(op, static_cast<int>((a >> bit) % 2 + (b >> bit) % 2)) ? 1 : 0);
+  }
+  return out;
 }
 /// into = into op from, for one element.
 inline void combine_element(DataType type, ReduceOp op, std::byte* into, const std::byte* from) {

@@ -124,6 +124,12 @@ int run_verb(const Context& context) {
   }
 }
 
+void print_failure(std::string_view message) {
+  const std::string text = fmt::format("gar: {}\n", message);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 int run_program(CLI::App& program, Context& context, int argc, const char* const* argv) {
   try {
     program.parse(argc, argv);

@@ -35,6 +35,9 @@ void on_run(CLI::App& verb, Context& context, std::function<int()> action);
 /// describe_failure).
 int run_verb(const Context& context);
 
+/// One line about a failure on standard error, without colour: from any rank.
+void print_failure(std::string_view message);
+
 /// Parses the command line and runs the verb: the whole of main().
 int run_program(CLI::App& program, Context& context, int argc, const char* const* argv);
 

@@ -133,24 +133,24 @@ double seconds_of_all(Control& control, F action) {
   control.barrier();
   const double begin = common_clock();
   action();
-  const std::vector<double> extremes = control.largest(std::vector<double>{common_clock(), -begin});
-  return extremes[0] + extremes[1];
+  const double end = control.largest(common_clock());
+  return end - control.smallest(begin);
 }
 
 /// Everything that one rank does. All algorithms in turns, as in gar bench.
-int measure_rank(const LocalRank& local, const std::vector<std::string>& algorithms, std::int64_t count,
+int measure_rank(World& world, const std::vector<std::string>& algorithms, std::int64_t count,
                  const ResultBoard& board) {
-  const std::unique_ptr<BenchWorld> world = process_world(local);
-  Control control(*world, kTimeout);
+  Control control(world, kTimeout);
   std::vector<Communicator> communicators;
   std::vector<Calculation> calculations;
   for (const std::string& algorithm : algorithms) {
     CommunicatorOptions options;
     options.algorithm = algorithm;
     options.timeout_s = kTimeout;
-    communicators.push_back(world->communicator(options));
+    communicators.push_back(world.communicator(options));
     const PlanReport report = communicators.back().report(Collective::kAllReduce, count, DataType::kFloat32);
-    calculations.emplace_back(build_plan(parse_algorithm(algorithm), local.size), local.rank, count, report.num_chunks);
+    calculations.emplace_back(build_plan(parse_algorithm(algorithm), world.size()), world.rank(), count,
+                              report.num_chunks);
   }
   const std::vector<float> in(static_cast<std::size_t>(count), 1.0F);
   std::vector<float> out(in.size());
@@ -161,19 +161,19 @@ int measure_rank(const LocalRank& local, const std::vector<std::string>& algorit
       const std::size_t i = (k + static_cast<std::size_t>(round)) % algorithms.size();
       const double total = seconds_of_all(
           control, [&] { communicators[i].all_reduce(std::span<const float>(in), std::span<float>(out)); });
-      const auto expected = static_cast<float>(local.size);
+      const auto expected = static_cast<float>(world.size());
       if (out.front() != expected || out.back() != expected) {
         throw std::runtime_error(fmt::format("{} left a wrong sum", algorithms[i]));
       }
       const double calculation = seconds_of_all(control, [&] { calculations[i].run(in.data(), out.data()); });
-      if (control.sum(local.is_stopping() ? 1 : 0) > 0) return kExitRunTime;
+      if (control.any(world.is_stopping())) return kExitRunTime;
       if (round < kBreakdownWarmup) continue;
       totals[i].push_back(total);
       alone[i].push_back(calculation);
     }
   }
   control.barrier();
-  if (local.rank == 0) {
+  if (world.rank() == 0) {
     for (std::size_t i = 0; i < algorithms.size(); ++i) {
       board[i] = {spread_of(totals[i]).min, spread_of(alone[i]).min};
     }
@@ -286,8 +286,11 @@ bool reproduce_breakdown(int num_ranks, std::int64_t count, const Context& conte
   const std::vector<std::string> algorithms = breakdown_algorithms(num_ranks);
   const ResultBoard board(algorithms.size());
   std::fflush(stdout);  // or every rank would print what stands there
-  const int code = run_local_processes(
-      num_ranks, kTimeout + 10, [&](const LocalRank& local) { return measure_rank(local, algorithms, count, board); });
+  RankStart start;
+  start.num_ranks = num_ranks;
+  start.report = print_failure;
+  const int code = run_ranks({.timeout_s = kTimeout}, start,
+                             [&](World& world) { return measure_rank(world, algorithms, count, board); });
   if (code != kExitOk) throw std::runtime_error("fig:breakdown: the ranks did not finish");
 
   const bool has_paper = num_ranks == kPaperRanks;

@@ -101,13 +101,13 @@ std::array<CalcSeries, 2> measure(std::int64_t count) {
 bool reproduce_calc(std::int64_t count, const Context& context, Json& document) {
   check_count(count);
   const auto floats = static_cast<double>(count);
-  const CalcSeries paper = series_of(paper_calc_cpu());
+  const CalcSeries paper = series_of(paper_measurements("calc-cpu"));
   const std::array<CalcSeries, 2> ours = measure(count);
-  const CalcFit paper_fit = fit_calc(paper, PaperCalc::kCount);
+  const CalcFit paper_fit = fit_calc(paper, kPaperCalcCount);
   const CalcFit cached_fit = fit_calc(ours[0], floats);
   const CalcFit streaming_fit = fit_calc(ours[1], floats);
-  const CalcProfile paper_cpu{gar::fit(calc_measurements(paper_calc_cpu()))};
-  const CalcProfile paper_gpu{gar::fit(calc_measurements(paper_calc_gpu()))};
+  const CalcProfile paper_cpu{gar::fit(paper_measurements("calc-cpu"))};
+  const CalcProfile paper_gpu{gar::fit(paper_measurements("calc-gpu"))};
   const bool ok = ours[0].ratio() <= kMaxCalcRatio;
 
   Table table({{"x", true},
@@ -128,7 +128,7 @@ bool reproduce_calc(std::int64_t count, const Context& context, Json& document) 
       row.emplace_back(format_percent(series.per_add(x) / series.per_add(2)));
       cell[name] = {{"seconds", series.seconds[static_cast<std::size_t>(x)]}, {"seconds_per_add", series.per_add(x)}};
     };
-    add("paper", paper, PaperCalc::kCount);
+    add("paper", paper, kPaperCalcCount);
     add("cached", ours[0], floats);
     add("streaming", ours[1], floats);
     table.add_row(std::move(row));

@@ -12,6 +12,7 @@
 namespace gar::cli {
 
 inline constexpr int kMaxCalcFanIn = 16;
+inline constexpr double kPaperCalcCount = 1.5e8;  ///< floats of each vector in the paper
 /// Of the time per add, x = 16 against x = 2: what is accepted.
 inline constexpr double kMaxCalcRatio = 0.45;
 
@@ -21,7 +22,8 @@ struct CalcSeries {
   [[nodiscard]] double per_add(int x) const { return seconds[static_cast<std::size_t>(x)] / (x - 1); }
   [[nodiscard]] double ratio() const { return per_add(kMaxCalcFanIn) / per_add(2); }
 };
-CalcSeries series_of(const PaperCalc& points);
+/// Of measured reductions.
+CalcSeries series_of(const Measurements& reductions);
 
 /// T / (x - 1) = slope / (x - 1) + offset.
 struct CalcFit {
@@ -40,7 +42,7 @@ struct CalcProfile {
   /// `which` begins every line.
   [[nodiscard]] std::string text(const char* which) const;
 };
-/// As calc_measurements, of vectors of `count` floats.
+/// A series of vectors of `count` floats, in the form of the paper's measurements.
 Measurements calc_measurements(const CalcSeries& series, double count);
 
 }  // namespace gar::cli

@@ -146,11 +146,11 @@ bool reproduce_calc_on_gpu(std::int64_t asked, const Context& context, Json& doc
   const std::unique_ptr<CudaSession> session = start_cuda(0, 1);
   const std::int64_t count = count_that_fits(*session, asked);
   const auto floats = static_cast<double>(count);
-  const CalcSeries paper = series_of(paper_calc_gpu());
+  const CalcSeries paper = series_of(paper_measurements("calc-gpu"));
   const DeviceCalc ours = measure_on(*session, count);
-  const CalcFit paper_fit = fit_calc(paper, PaperCalc::kCount);
+  const CalcFit paper_fit = fit_calc(paper, kPaperCalcCount);
   const CalcFit our_fit = fit_calc(ours.reduction, floats);
-  const CalcProfile paper_profile{gar::fit(calc_measurements(paper_calc_gpu()))};
+  const CalcProfile paper_profile{gar::fit(paper_measurements("calc-gpu"))};
   const CalcProfile our_profile{gar::fit(calc_measurements(ours.reduction, floats))};
   const double copy_bandwidth = 2 * sizeof(float) * floats / ours.copy_s;
   const double least_share = least_share_of_copy(ours);

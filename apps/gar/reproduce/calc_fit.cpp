@@ -5,10 +5,10 @@
 
 namespace gar::cli {
 
-CalcSeries series_of(const PaperCalc& points) {
+CalcSeries series_of(const Measurements& reductions) {
   CalcSeries out;
-  for (int x = PaperCalc::kMinFanIn; x <= kMaxCalcFanIn; ++x) {
-    out.seconds[static_cast<std::size_t>(x)] = points.seconds(x);
+  for (const Observation& one : reductions.observations) {
+    out.seconds.at(static_cast<std::size_t>(one.fan_in)) = one.seconds.front();
   }
   return out;
 }
@@ -61,7 +61,7 @@ std::string CalcProfile::text(const char* which) const {
 }
 
 Measurements calc_measurements(const CalcSeries& series, double count) {
-  Measurements out = calc_measurements(paper_calc_gpu());
+  Measurements out = paper_measurements("calc-gpu");
   out.provenance = {};
   for (Observation& one : out.observations) {
     one.size_floats = count;

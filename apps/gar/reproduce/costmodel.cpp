@@ -66,7 +66,7 @@ struct BarFit {
 };
 
 BarFit fit_bars() {
-  const Measurements bars = costmodel_measurements();
+  const Measurements bars = paper_measurements("costmodel");
   BarFit out{fit(bars), 0};
   for (const Observation& bar : bars.observations) {
     out.worst = std::max(out.worst, std::abs(predict_seconds(bar, out.profile) / bar.seconds.front() - 1));

@@ -159,7 +159,7 @@ std::string estimate_words(const Estimate& e) {
   return fmt::format("{:.3g} ({:.2g} to {:.2g})", e.value, e.low, e.high);
 }
 
-/// Meshes show what senders cost that nobody admits.
+/// The level as meshes without admission show it: every rank sends as soon as it can.
 LevelProfile free_level(LevelProfile level) {
   level.incast = level.free_incast;
   level.epsilon = level.free_epsilon;
@@ -271,7 +271,7 @@ void show_measured_incast(const MeshFile& file, const Shape& paper, const Contex
 bool reproduce_incast(const std::string& measured, const Context& context, Json& document) {
   std::optional<MeshFile> file;
   if (!measured.empty()) file = MeshFile{measured, read_measurements_file(measured)};
-  const Measurements paper = incast_measurements();
+  const Measurements paper = paper_measurements("incast");
   const Profile profile = fit(paper);
   const LevelProfile& level = profile.levels.front();
   const MeshCurve curve = curve_of(paper, "cps");
@@ -286,9 +286,9 @@ bool reproduce_incast(const std::string& measured, const Context& context, Json&
                {"error", true}});
   document["cells"] = Json::array();
   for (std::size_t i = 0; i < paper.observations.size(); ++i) {
-    const PaperIncast& point = paper_incast()[i];
+    const PaperIncast point = incast_point(paper.observations[i]);
     const double fitted = predict_seconds(paper.observations[i], profile);
-    const double error = fitted / (PaperIncast::kBaseSeconds + point.extra_s) - 1;
+    const double error = fitted / paper.observations[i].seconds.front() - 1;
     const bool in_tolerance = std::abs(error) <= kIncastTolerance;
     ok = ok && in_tolerance;
     const double extra = fitted - PaperIncast::kBaseSeconds;

@@ -3,35 +3,35 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <stdexcept>
 
 #include "gar/algorithms.hpp"
+#include "gar/io.hpp"
 
 namespace gar::cli {
 namespace {
 
-constexpr PaperCalc kCalcCpu = {{56, 35, 26, 22, 19.6, 18.5, 17.71428571, 17, 17.22222222, 16.3, 16.18181818,
-                                 16.41666667, 15.69230769, 15.14285714, 15.46666667}};
-constexpr PaperCalc kCalcGpu = {{8, 5.5, 4.333333333, 4, 3.8, 3.666666667, 3.571428571, 3.375, 3.333333333, 3.3,
-                                 3.272727273, 3.166666667, 3.153846154, 3.142857143, 3.066666667}};
-
-// The right axis is in seconds, the left one in units of 1e4 pause frames.
-constexpr PaperIncast kIncast[] = {
-    {6, 0, 0},        {7, 0, 0},          {8, 0, 0},          {9, 0, 0},         {10, 0.005, 1.8e4},
-    {11, 0.023, 4e4}, {12, 0.052, 6.2e4}, {13, 0.08, 9.05e4}, {14, 0.1, 11.9e4}, {15, 0.13, 15e4},
+/// What the paper predicts for the bars of Figure fig:costmodel, in the order of data/paper/costmodel.json.
+struct Predicted {
+  std::int64_t servers;
+  const char* algorithm;
+  double genmodel;
+  double abc;
 };
-
-constexpr PaperBar kBars[] = {
-    {12, "ring", 0.8, 0.805, 0.69450333},
-    {12, "hcps:2x6", 0.7, 0.702, 0.62250333},
-    {12, "hcps:3x4", 0.6805, 0.69, 0.62250333},
-    {12, "hcps:4x3", 0.68, 0.682, 0.62250333},
-    {12, "hcps:6x2", 0.6705, 0.679, 0.62250333},
-    {12, "cps", 0.7, 0.718, 0.61450333},
-    {15, "ring", 0.84, 0.85, 0.729530666666667},
-    {15, "hcps:3x5", 0.7, 0.7, 0.633530666666667},
-    {15, "hcps:5x3", 0.685, 0.685, 0.633530666666667},
-    {15, "cps", 0.78, 0.785, 0.625530666666667},
+constexpr Predicted kPredicted[] = {
+    {12, "ring", 0.805, 0.69450333},
+    {12, "hcps:2x6", 0.702, 0.62250333},
+    {12, "hcps:3x4", 0.69, 0.62250333},
+    {12, "hcps:4x3", 0.682, 0.62250333},
+    {12, "hcps:6x2", 0.679, 0.62250333},
+    {12, "cps", 0.718, 0.61450333},
+    {15, "ring", 0.85, 0.729530666666667},
+    {15, "hcps:3x5", 0.7, 0.633530666666667},
+    {15, "hcps:5x3", 0.685, 0.633530666666667},
+    {15, "cps", 0.785, 0.625530666666667},
 };
 
 constexpr PaperBreakdown kBreakdown[] = {
@@ -43,68 +43,28 @@ constexpr PaperBreakdown kBreakdown[] = {
     {"cps", 0.6261722, 0.0338278, 0.128188, 0.0340864},
 };
 
-std::vector<std::int64_t> first_servers(std::int64_t count) {
-  std::vector<std::int64_t> out(static_cast<std::size_t>(count));
-  std::iota(out.begin(), out.end(), 0);
-  return out;
-}
-
-Measurements below_one_switch(std::int64_t servers, std::string figure) {
-  Measurements out{topology_from_spec(fmt::format("star:{}", servers)), 0, {}, {}, {}};
-  out.provenance.command = std::move(figure);
-  out.provenance.num_ranks = servers;
-  return out;
-}
-
 }  // namespace
 
-const PaperCalc& paper_calc_cpu() { return kCalcCpu; }
-const PaperCalc& paper_calc_gpu() { return kCalcGpu; }
-
-Measurements calc_measurements(const PaperCalc& points) {
-  Measurements out = below_one_switch(1, "Figure fig:calc of the paper");
-  for (std::size_t i = 0; i < points.ms_per_add.size(); ++i) {
-    const int x = PaperCalc::kMinFanIn + static_cast<int>(i);
-    Observation o;
-    o.kind = ObservationKind::kReduction;
-    o.servers = first_servers(1);
-    o.size_floats = PaperCalc::kCount;
-    o.fan_in = x;
-    o.seconds = {points.seconds(x)};
-    out.observations.push_back(std::move(o));
-  }
-  return out;
+Measurements paper_measurements(std::string_view name) {
+  return parse_measurements(paper_text(name), fmt::format("data/paper/{}.json", name));
 }
 
-std::span<const PaperIncast> paper_incast() { return kIncast; }
-
-Measurements incast_measurements() {
-  Measurements out = below_one_switch(15, "Figure fig:incast of the paper");
-  for (const PaperIncast& point : kIncast) {
-    const auto x = static_cast<double>(point.servers);
-    Observation o;
-    o.collective = Collective::kAllGather;
-    o.algorithm = parse_algorithm("cps");
-    o.servers = first_servers(point.servers);
-    o.size_floats = PaperIncast::kReceived * x / (x - 1);
-    o.seconds = {PaperIncast::kBaseSeconds + point.extra_s};
-    o.pause_frames = point.pause_frames;
-    out.observations.push_back(std::move(o));
-  }
-  return out;
+PaperIncast incast_point(const Observation& mesh) {
+  // The figure shows the extra time in whole milliseconds, the file its sum with the assumed rest.
+  const double extra_s = std::round(1e3 * (mesh.seconds.front() - PaperIncast::kBaseSeconds)) / 1e3;
+  return {static_cast<std::int64_t>(mesh.servers.size()), extra_s, mesh.pause_frames};
 }
 
-std::span<const PaperBar> paper_costmodel() { return kBars; }
-
-Measurements costmodel_measurements() {
-  Measurements out = below_one_switch(15, "Figure fig:costmodel of the paper");
-  for (const PaperBar& bar : kBars) {
-    Observation o;
-    o.algorithm = parse_algorithm(bar.algorithm);
-    o.servers = first_servers(bar.servers);
-    o.size_floats = kPaperSize;
-    o.seconds = {bar.measured};
-    out.observations.push_back(std::move(o));
+std::vector<PaperBar> paper_costmodel() {
+  std::vector<PaperBar> out;
+  for (const Observation& bar : paper_measurements("costmodel").observations) {
+    const auto servers = static_cast<std::int64_t>(bar.servers.size());
+    const std::string algorithm = to_string(bar.algorithm);
+    const auto* predicted = std::find_if(std::begin(kPredicted), std::end(kPredicted), [&](const Predicted& one) {
+      return one.servers == servers && one.algorithm == algorithm;
+    });
+    if (predicted == std::end(kPredicted)) throw std::logic_error("data/paper/costmodel.json has a bar too many");
+    out.push_back({servers, algorithm, bar.seconds.front(), predicted->genmodel, predicted->abc});
   }
   return out;
 }

@@ -1,10 +1,12 @@
-// The paper's measurements, as read from the coordinates of its figures and the cells of its tables. The same numbers
-// are in data/paper, as files for `gar fit`.
+// The paper's measurements, as read from the coordinates of its figures and the cells of its tables. What `gar fit` can
+// read lies in data/paper and nowhere else; the program carries those files within itself.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "gar/fit.hpp"
 #include "gar/topology.hpp"
@@ -16,42 +18,30 @@ inline constexpr double kPaperSize = 1e8;
 /// 4 bytes at 10 Gbit/s, the links of the paper's testbed; seconds per float.
 inline constexpr double kPaperBeta = 32.0 / 10e9;
 
-/// Figure fig:calc: x vectors of 1.5e8 floats each are reduced at once.
-struct PaperCalc {
-  static constexpr double kCount = 1.5e8;
-  static constexpr int kMinFanIn = 2;
-  std::array<double, 15> ms_per_add;  ///< T / (x - 1) for x = 2 ... 16
-  [[nodiscard]] double seconds(int x) const {
-    return 1e-3 * ms_per_add[static_cast<std::size_t>(x - kMinFanIn)] * (x - 1);
-  }
-};
-const PaperCalc& paper_calc_cpu();
-const PaperCalc& paper_calc_gpu();
-Measurements calc_measurements(const PaperCalc& points);
+/// The text of a file of data/paper, by its name without the ending: "calc-cpu", "calc-gpu", "incast", "costmodel".
+std::string_view paper_text(std::string_view name);
+/// Its measurements.
+Measurements paper_measurements(std::string_view name);
 
-/// Figure fig:incast: a mesh of x servers in which everyone receives 2e7 floats.
+/// A point of Figure fig:incast: a mesh of x servers in which everyone receives 2e7 floats.
 struct PaperIncast {
-  static constexpr double kReceived = 2e7;
   /// The figure leaves the time without incast out; 10 Gbit/s without latency is assumed.
-  static constexpr double kBaseSeconds = kReceived * kPaperBeta;
+  static constexpr double kBaseSeconds = 2e7 * kPaperBeta;
   std::int64_t servers;
   double extra_s;
   double pause_frames;
 };
-std::span<const PaperIncast> paper_incast();
-/// As AllGathers with cps.
-Measurements incast_measurements();
+PaperIncast incast_point(const Observation& mesh);
 
 /// A bar of Figure fig:costmodel, in seconds.
 struct PaperBar {
   std::int64_t servers;
-  const char* algorithm;
+  std::string algorithm;
   double measured;
   double genmodel;
   double abc;
 };
-std::span<const PaperBar> paper_costmodel();
-Measurements costmodel_measurements();
+std::vector<PaperBar> paper_costmodel();
 
 /// Bars of Figure fig:breakdown, 12 servers, in seconds.
 struct PaperBreakdown {

@@ -1,4 +1,4 @@
-// gar bench: runs collectives for real and measures them beside each other.
+// gar bench: runs collectives for real and measures them in turns.
 #include "gar/measure/bench.hpp"
 
 #include <fmt/format.h>
@@ -6,19 +6,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
-#include <thread>
 
 #include "apps/gar/verbs/bench_options.hpp"
+#include "apps/gar/verbs/ranks.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/bench_report.hpp"
-#include "apps/gar/views/simulate_watch.hpp"
 #include "gar/files.hpp"
 #include "gar/measure/world.hpp"
 
@@ -28,7 +23,7 @@ namespace {
 /// Rank 0's voice.
 class Printer {
  public:
-  Printer(const BenchConfig& config, const Context& context, const BenchWorld& world)
+  Printer(const BenchConfig& config, const Context& context, const World& world)
       : config_(config), is_json_(context.json), color_(use_color(context.color, stdout)) {
     record_.num_ranks = world.size();
     record_.world = world.words();
@@ -95,7 +90,7 @@ class Printer {
   BenchRecord record_;
 };
 
-int run_rank(BenchWorld& world, const BenchConfig& config, const Context& context) {
+int run_rank(World& world, const BenchConfig& config, const Context& context) {
   std::optional<Printer> printer;
   BenchWatch watch;
   if (world.rank() == 0) {
@@ -109,95 +104,6 @@ int run_rank(BenchWorld& world, const BenchConfig& config, const Context& contex
   return outcome.is_complete ? kExitOk : kExitRunTime;
 }
 
-int run_threads(int size, const BenchConfig& config, const Context& context) {
-  const InterruptGuard guard;
-  ThreadHall hall(size);
-  std::vector<int> codes(static_cast<std::size_t>(size), kExitOk);
-  std::vector<std::exception_ptr> errors(codes.size());
-  std::vector<std::thread> threads;
-  for (int r = 0; r < size; ++r) {
-    threads.emplace_back([&, r] {
-      try {
-        codes[static_cast<std::size_t>(r)] = run_rank(*thread_world(hall, r, is_interrupted), config, context);
-      } catch (...) {
-        errors[static_cast<std::size_t>(r)] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  std::map<std::string, std::vector<int>> messages;
-  int code = *std::max_element(codes.begin(), codes.end());
-  for (int r = 0; r < size; ++r) {
-    const std::exception_ptr& error = errors[static_cast<std::size_t>(r)];
-    if (!error) continue;
-    const Failure failure = describe_failure(error);
-    messages[failure.message].push_back(r);
-    code = std::max(code, failure.code);
-  }
-  for (const auto& [text, ranks] : messages) {
-    print_failure(static_cast<int>(ranks.size()) == size ? text : fmt::format("{}: {}", rank_words(ranks), text));
-  }
-  return code;
-}
-
-// A signal handler reaches nothing else. mpirun turns Ctrl-C into SIGTERM.
-volatile std::sig_atomic_t terminated = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-extern "C" void on_terminate(int) { terminated = 1; }
-
-int run_mpi(const BenchConfig& config, const Context& context) {
-  std::signal(SIGINT, on_terminate);
-  std::signal(SIGTERM, on_terminate);
-  const std::unique_ptr<MpiSession> session = start_mpi();
-  try {
-    check_ranks(config, session->size());
-  } catch (...) {
-    // What is wrong with the input is wrong on all ranks alike.
-    const Failure failure = describe_failure(std::current_exception());
-    if (session->rank() == 0) print_failure(failure.message);
-    return failure.code;
-  }
-  try {
-    return run_rank(*mpi_world(*session, config.transport, [] { return terminated != 0; }), config, context);
-  } catch (...) {
-    const Failure failure = describe_failure(std::current_exception());
-    print_failure(fmt::format("rank {}: {}", session->rank(), failure.message));
-    session->abort(failure.code);
-    return failure.code;
-  }
-}
-
-void check_mpi_usage(const BenchConfig& config, const MpiJob& job) {
-  if (config.local && !is_started_by_us()) {
-    throw UsageError(
-        fmt::format("--local {} does not go with mpirun, which has started {} processes already; leave one of them out",
-                    *config.local, job.size));
-  }
-  if (config.transport == BenchTransport::kThreads) {
-    throw UsageError(
-        "--transport threads does not go with mpirun; accepted: auto shm mpi, or gar bench without mpirun");
-  }
-}
-
-int run_in_job(const BenchConfig& config, const Context& context, const MpiJob& job) {
-  check_mpi_usage(config, job);
-  const MpiLibrary library = config.mpi.value_or(job.library);
-  if (built_with() != library) become_program(library);
-  return run_mpi(config, context);
-}
-
-/// Better an error now than one after the measurement.
-void check_json_file(const std::string& path) {
-  if (path.empty()) return;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  const std::string where = folder.empty() ? "." : folder.string();
-  const bool is_new = !std::filesystem::exists(path);
-  if (access(is_new ? where.c_str() : path.c_str(), W_OK) != 0) {
-    throw std::runtime_error(
-        fmt::format("-J {}: cannot be written: {}; accepted is a file in a folder that exists and can be written", path,
-                    std::strerror(errno)));
-  }
-}
-
 /// Better an error now than processes that the kernel kills later.
 void check_memory(const BenchConfig& config, int num_ranks) {
   const std::int64_t largest = *std::max_element(config.sizes.begin(), config.sizes.end());
@@ -209,40 +115,23 @@ void check_memory(const BenchConfig& config, int num_ranks) {
                   format_binary_bytes(largest), num_ranks, format_bytes(needed), format_bytes(available)));
 }
 
-/// CUDA does not survive a fork: the parent never calls it.
-int run_on_gpus(int size, const BenchConfig& config, const Context& context) {
-  return run_local_processes(size, config.timeout_s + 10, [&](const LocalRank& rank) {
-    const std::unique_ptr<CudaSession> session = start_cuda(rank.rank, rank.size);
-    return run_rank(*cuda_world(rank, *session, path_of(config.transport)), config, context);
-  });
-}
-
-int run_here(const BenchConfig& config, const Context& context) {
-  check_json_file(config.json_file);
-  const int size = config.local.value_or(std::max(num_cores(), 2));
-  check_ranks(config, size);
-  check_memory(config, size);
-  if (config.device == Device::kCuda) return run_on_gpus(size, config, context);
-  if (config.transport == BenchTransport::kThreads) return run_threads(size, config, context);
-  if (config.has_native() || config.transport == BenchTransport::kMpi) return run_mpirun(config.mpi, size);
-  return run_local_processes(size, config.timeout_s + 10,
-                             [&](const LocalRank& rank) { return run_rank(*process_world(rank), config, context); });
+/// Before any rank is started: better an error now than one after the measurement.
+void check_here(const BenchConfig& config, int num_ranks) {
+  check_writable("-J", config.json_file);
+  check_ranks(config, num_ranks);
+  check_memory(config, num_ranks);
 }
 
 int run(const BenchArgs& args, const Context& context) {
-  // A reader that has gone away is an error of the output, not the death of a rank.
-  std::signal(SIGPIPE, SIG_IGN);
-  const std::optional<MpiJob> job = mpi_job([](const char* name) { return std::getenv(name); });
-  // All ranks of a job read the same command line; one complaint about it is enough.
-  try {
+  return run_once_or_in_job([&](const std::optional<MpiJob>& job) {
     const BenchConfig config = parse_bench(args);
-    if (job && config.device == Device::kCuda) throw UsageError(kNoGpusUnderMpirun);
-    become_program_of(config.device);
-    return job ? run_in_job(config, context, *job) : run_here(config, context);
-  } catch (...) {
-    if (!job || job->rank == 0) throw;
-    return describe_failure(std::current_exception()).code;
-  }
+    prepare_ranks(config, job);
+    RankStart start = rank_start(job, config.local.value_or(std::max(num_cores(), 2)));
+    start.needs_mpi = config.has_native() || config.transport == TransportKind::kMpi;
+    start.check = [&](int num_ranks) { check_ranks(config, num_ranks); };
+    if (!job) check_here(config, start.num_ranks);
+    return run_ranks(config, start, [&](World& world) { return run_rank(world, config, context); });
+  });
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/plan_args.hpp"
@@ -218,7 +217,7 @@ void check_device_usage(const BenchConfig& config) {
 
 void check_usage(const BenchConfig& config) {
   if (config.device == Device::kCuda) check_device_usage(config);
-  const bool is_threads = config.transport == BenchTransport::kThreads;
+  const bool is_threads = config.transport == TransportKind::kThreads;
   if (is_threads && config.has_native()) {
     throw UsageError("--transport threads does not go with native: the MPI library runs between processes");
   }
@@ -291,20 +290,15 @@ void add_bench_options(CLI::App& verb, BenchArgs& args) {
   verb.add_option("-J,--json-file", args.json_file, "Also write the JSON document to this file")->type_name("FILE");
 }
 
-BenchTransport parse_transport(const std::string& text, Device device) {
-  using enum BenchTransport;
-  BenchTransport out = kAuto;
-  for (const BenchTransport one : {kThreads, kShm, kMpi, kCudaIpc, kNccl}) {
-    if (word(one) == text) out = one;
-  }
-  const bool is_for_cuda = out == kCudaIpc || out == kNccl;
+TransportKind parse_transport(const std::string& text, Device device) {
+  const TransportKind out = parse_transport_kind(text).value_or(TransportKind::kAuto);  // the flag has checked it
   if (device == Device::kCuda) {
-    if (out == kAuto) return kCudaIpc;
-    if (!is_for_cuda) {
+    if (out == TransportKind::kAuto) return TransportKind::kCudaIpc;
+    if (!is_for_gpus(out)) {
       throw UsageError(
           fmt::format("--transport {} does not go with --device cuda; accepted: auto cuda-ipc nccl", text));
     }
-  } else if (is_for_cuda) {
+  } else if (is_for_gpus(out)) {
     throw UsageError(
         fmt::format("--transport {} is for --device cuda; without that accepted: auto shm mpi, and threads "
                     "in gar bench",
@@ -333,7 +327,7 @@ BenchConfig parse_bench(const BenchArgs& args) {
   if (!args.plan.empty()) out.plan = load_plan(args.plan);
   if (!args.network.empty()) {
     // All ranks of an MPI job read the same command line; one note about it is enough.
-    const std::optional<MpiJob> job = mpi_job([](const char* name) { return std::getenv(name); });
+    const std::optional<MpiJob> job = current_mpi_job();
     Network network = load_network(args.network, job && job->rank != 0 ? Notes::kOmit : Notes::kPrint);
     out.topology = std::move(network.topology);
     out.profile = std::move(network.profile);

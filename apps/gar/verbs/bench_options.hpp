@@ -41,7 +41,7 @@ struct BenchArgs {
 void add_bench_options(CLI::App& verb, BenchArgs& args);
 
 /// Throws UsageError for what a device does not have. On GPUs auto is cuda-ipc.
-BenchTransport parse_transport(const std::string& text, Device device);
+TransportKind parse_transport(const std::string& text, Device device);
 /// Throws UsageError, and what reading the plan and the topology throws.
 BenchConfig parse_bench(const BenchArgs& args);
 /// That the plan, the topology and every algorithm are for this number of ranks. Throws UsageError, PlanError or

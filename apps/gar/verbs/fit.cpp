@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "apps/gar/verbs/fit_options.hpp"
+#include "apps/gar/verbs/ranks.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/fit_report.hpp"
 #include "gar/errors.hpp"
@@ -94,7 +94,7 @@ int finish(const FitRun& run, const FitConfig& config, const Context& context) {
   return conclude(run.measurements, config, context);
 }
 
-int run_fit_rank(GroupWorld& world, const FitConfig& config, const Context& context) {
+int run_fit_rank(World& world, const FitConfig& config, const Context& context) {
   ProgressLine progress;
   std::function<void(const std::string&)> on_progress;
   if (world.rank() == 0) on_progress = [&](const std::string& text) { progress.show(text); };
@@ -111,107 +111,52 @@ int run_fit_rank(GroupWorld& world, const FitConfig& config, const Context& cont
   }
 }
 
-// A signal handler reaches nothing else. mpirun turns Ctrl-C into SIGTERM.
-volatile std::sig_atomic_t fit_terminated = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-extern "C" void on_fit_terminate(int) { fit_terminated = 1; }
+/// Before any rank is started.
+void check_topology_size(const FitConfig& config, int num_ranks) {
+  if (!config.topology || config.topology->num_servers() == num_ranks) return;
+  throw InvalidArgument(
+      fmt::format("-t {}: the network has {} servers, but {} ranks take part; accepted is one server per rank, such as "
+                  "star:{}",
+                  config.topology->name(), config.topology->num_servers(), num_ranks, num_ranks));
+}
 
-int run_fit_mpi(const FitConfig& config, const Context& context) {
-  std::signal(SIGINT, on_fit_terminate);
-  std::signal(SIGTERM, on_fit_terminate);
-  const std::unique_ptr<MpiSession> session = start_mpi();
-  const bool is_first = session->rank() == 0;
-  if (session->size() < 2) throw UsageError("gar fit needs at least two ranks, and mpirun has started one");
-  try {
-    return run_fit_rank(*mpi_world(*session, config.transport, [] { return fit_terminated != 0; }), config, context);
-  } catch (const UsageError& error) {
-    if (is_first) print_failure(error.what());
-    return kExitUsage;
-  } catch (const InvalidArgument& error) {
-    // What is wrong with the input is wrong on all ranks alike.
-    if (is_first) print_failure(error.what());
-    return kExitBadInput;
-  } catch (...) {
-    const Failure failure = describe_failure(std::current_exception());
-    print_failure(fmt::format("rank {}: {}", session->rank(), failure.message));
-    session->abort(failure.code);
-    return failure.code;
+/// What was measured before is fitted by one process.
+int fit_files(const FitConfig& config, const Context& context) {
+  const Measurements measurements = join_measurements(config.from);
+  if (!config.save.empty()) {
+    save_file(config.save, [&](std::ostream& file) { write_measurements(measurements, file); });
   }
+  return conclude(measurements, config, context);
 }
 
-bool has_any_mpi(std::optional<MpiLibrary> wish) {
-  for (const MpiLibrary library : {MpiLibrary::kOpenMpi, MpiLibrary::kMpich}) {
-    if ((!wish || *wish == library) && find_mpirun(library) && find_program(library)) return true;
-  }
-  return false;
-}
-
-/// CUDA does not survive a fork: the parent never calls it.
-int run_fit_on_gpus(int size, const FitConfig& config, const Context& context) {
-  return run_local_processes(size, config.timeout_s + 10, [&](const LocalRank& rank) {
-    const std::unique_ptr<CudaSession> session = start_cuda(rank.rank, rank.size);
-    return run_fit_rank(*cuda_world(rank, *session, path_of(config.transport)), config, context);
-  });
-}
-
-int run_fit_here(const FitConfig& config, const Context& context) {
+int measure_and_fit(const FitConfig& config, const Context& context, const std::optional<MpiJob>& job) {
+  if (job && job->size < 2) throw UsageError("gar fit needs at least two ranks, and mpirun has started one");
   const bool is_cuda = config.device == Device::kCuda;
-  const int size = config.local.value_or(is_cuda ? 1 : std::max(num_cores(), 2));
-  if (config.topology && config.topology->num_servers() != size) {
-    throw InvalidArgument(fmt::format(
-        "-t {}: the network has {} servers, but {} ranks take part; accepted is one server per rank, such as "
-        "star:{}",
-        config.topology->name(), config.topology->num_servers(), size, size));
+  RankStart start = rank_start(job, config.local.value_or(is_cuda ? 1 : std::max(num_cores(), 2)));
+  start.has_common_errors = true;  // a topology that does not fit the hosts
+  if (!job) {
+    check_topology_size(config, start.num_ranks);
+    start.needs_mpi = config.mpi || config.transport == TransportKind::kMpi ||
+                      (!is_cuda && config.is_validated && has_mpi(std::nullopt));
   }
-  if (is_cuda) return run_fit_on_gpus(size, config, context);
-  const bool needs_mpi = config.mpi || config.transport == BenchTransport::kMpi;
-  if (needs_mpi || (config.is_validated && has_any_mpi(std::nullopt))) return run_mpirun(config.mpi, size);
-  return run_local_processes(size, config.timeout_s + 10, [&](const LocalRank& rank) {
-    return run_fit_rank(*process_world(rank), config, context);
-  });
-}
-
-int run_fit_in_job(const FitConfig& config, const Context& context, const MpiJob& job) {
-  if (config.local && !is_started_by_us()) {
-    throw UsageError(
-        fmt::format("--local {} does not go with mpirun, which has started {} processes already; leave one of them out",
-                    *config.local, job.size));
-  }
-  if (job.size < 2) throw UsageError("gar fit needs at least two ranks, and mpirun has started one");
-  const MpiLibrary library = config.mpi.value_or(job.library);
-  if (built_with() != library) become_program(library);
+  Context shown = context;
   // An mpirun may give ranks a terminal of its own, whatever it does with their output.
-  Context plain = context;
-  if (plain.color == ColorMode::kAuto) plain.color = ColorMode::kNever;
-  return run_fit_mpi(config, plain);
+  if (job && shown.color == ColorMode::kAuto) shown.color = ColorMode::kNever;
+  return run_ranks(config, start, [&](World& world) { return run_fit_rank(world, config, shown); });
 }
 
 int run_fit_verb(const FitArgs& args, const Context& context) {
-  // A reader that has gone away is an error of the output, not the death of a rank.
-  std::signal(SIGPIPE, SIG_IGN);
-  const std::optional<MpiJob> job = mpi_job([](const char* name) { return std::getenv(name); });
-  const bool is_first = !job || job->rank == 0;
-  try {
+  return run_once_or_in_job([&](const std::optional<MpiJob>& job) {
     const FitConfig config = parse_fit(args);
-    if (job && config.device == Device::kCuda) throw UsageError(kNoGpusUnderMpirun);
-    become_program_of(config.device);
+    prepare_ranks(config, job);
+    const bool is_first = !job || job->rank == 0;
     if (is_first) {
       check_writable("-o", config.output);
       check_writable("--save", config.save);
     }
-    if (!config.from.empty()) {
-      if (!is_first) return kExitOk;
-      const Measurements measurements = join_measurements(config.from);
-      if (!config.save.empty()) {
-        save_file(config.save, [&](std::ostream& file) { write_measurements(measurements, file); });
-      }
-      return conclude(measurements, config, context);
-    }
-    return job ? run_fit_in_job(config, context, *job) : run_fit_here(config, context);
-  } catch (...) {
-    // All ranks of a job read the same command line; one complaint about it is enough.
-    if (is_first) throw;
-    return describe_failure(std::current_exception()).code;
-  }
+    if (config.from.empty()) return measure_and_fit(config, context, job);
+    return is_first ? fit_files(config, context) : kExitOk;
+  });
 }
 
 }  // namespace

@@ -2,17 +2,14 @@
 #include "apps/gar/verbs/fit_options.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <sstream>
 
+#include "gar/environment.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit_design.hpp"
 #include "gar/io.hpp"
@@ -236,26 +233,9 @@ FitConfig parse_fit(const FitArgs& args) {
   out.is_validated = args.validate;
   check_different_files(out);
   if (!out.from.empty()) return out;
-  const char* variable = std::getenv("GAR_TOPOLOGY");  // NOLINT(concurrency-mt-unsafe): only read
-  if (!args.topology.empty()) {
-    out.topology = load_topology(args.topology);
-  } else if (variable != nullptr && *variable != '\0') {
-    out.topology = load_topology(variable);
-  }
+  const std::string topology = args.topology.empty() ? environment::text(environment::kTopology) : args.topology;
+  if (!topology.empty()) out.topology = load_topology(topology);
   return out;
-}
-
-void check_writable(std::string_view flag, const std::string& path) {
-  if (path.empty()) return;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  const std::string where = folder.empty() ? "." : folder.string();
-  const bool is_new = !std::filesystem::exists(path);
-  errno = std::filesystem::is_directory(path) ? EISDIR : 0;
-  if (errno != 0 || access(is_new ? where.c_str() : path.c_str(), W_OK) != 0) {
-    throw std::runtime_error(
-        fmt::format("{} {}: cannot be written: {}; accepted is a file in a folder that exists and can be written", flag,
-                    path, std::strerror(errno)));
-  }
 }
 
 Measurements join_measurements(const std::vector<std::string>& paths) {

@@ -35,9 +35,6 @@ FitConfig parse_fit(const FitArgs& args);
 /// "60s", "2min", "1.5h", "90" (seconds). Throws UsageError.
 double parse_duration(std::string_view flag, const std::string& text);
 
-/// Throws std::runtime_error when a file cannot be written: better now than after the measurement.
-void check_writable(std::string_view flag, const std::string& path);
-
 /// Reads measurements and puts them together. Throws ParseError, and InvalidArgument when they are of different
 /// networks.
 Measurements join_measurements(const std::vector<std::string>& paths);

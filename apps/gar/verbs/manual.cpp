@@ -1,10 +1,12 @@
 // gar manual: the manual page gar(1), generated from the same verbs and flags as --help.
 #include <fmt/format.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "apps/gar/verbs/verbs.hpp"
+#include "gar/environment.hpp"
 
 namespace gar::cli {
 namespace {
@@ -24,6 +26,13 @@ std::string roff(std::string_view text) {
     }
     at_line_start = c == '\n';
   }
+  return out;
+}
+
+/// Without the marks for code that documents have.
+std::string plain(std::string_view text) {
+  std::string out(text);
+  std::erase(out, '`');
   return out;
 }
 
@@ -78,10 +87,52 @@ std::string manual_page(const CLI::App& program) {
       ".TP\n.B 2\nThe command line is wrong.\n"
       ".TP\n.B 3\nBad input: a file, a topology, a plan, a profile.\n"
       ".TP\n.B 4\nA failure at run time.\n"
-      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nWhen set, output is not coloured unless \\fB\\-\\-color always\\fR says so.\n"
-      ".SH EXAMPLES\n.nf\n";
+      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nWhen set, output is not coloured unless \\fB\\-\\-color always\\fR says "
+      "so.\n";
+  for (const EnvironmentVariable& variable : environment::kAll) {
+    if (variable.reader == EnvironmentReader::kInternal) continue;
+    out += fmt::format(".TP\n.B {}\n{} Accepted: {}; otherwise: {}.\n", variable.name, roff(plain(variable.sentence)),
+                       roff(plain(variable.accepted)), roff(plain(variable.otherwise)));
+  }
+  out += ".SH EXAMPLES\n.nf\n";
   out += roff(program.get_footer().substr(program.get_footer().find('\n') + 1));
   return out + "\n.fi\n";
+}
+
+struct ReaderTitle {
+  EnvironmentReader reader;
+  const char* title;
+};
+constexpr ReaderTitle kReaders[] = {
+    {EnvironmentReader::kRuntime, "Communicators (docs/runtime.md), the preload library and gar fit"},
+    {EnvironmentReader::kPreload, "The preload library (docs/preload.md)"},
+    {EnvironmentReader::kTests, "Aids for tests"},
+    {EnvironmentReader::kInternal, "Set by gar itself, not for users"},
+};
+
+/// docs/environment.md.
+std::string environment_page() {
+  std::string out =
+      "# Environment variables\n\n"
+      "Every variable that the libraries and programs of gar read. `gar manual --environment` writes this\n"
+      "page from the table in `include/gar/environment.hpp`, and a test compares the two. A value that is\n"
+      "not accepted is an error that names the variable; an empty value is the same as none. All ranks of\n"
+      "a job need the same values.\n";
+  for (const ReaderTitle& part : kReaders) {
+    out +=
+        fmt::format("\n## {}\n\n| variable | accepted | otherwise | what it does |\n|---|---|---|---|\n", part.title);
+    for (const EnvironmentVariable& variable : environment::kAll) {
+      if (variable.reader != part.reader) continue;
+      out += fmt::format("| `{}` | {} | {} | {} |\n", variable.name, variable.accepted, variable.otherwise,
+                         variable.sentence);
+    }
+  }
+  out +=
+      "\n## Others\n\n"
+      "`NO_COLOR` keeps the output without colour unless `--color always` says otherwise. `gar bench` and\n"
+      "`gar fit` know by the launcher's variables (`OMPI_COMM_WORLD_RANK`, `PMIX_RANK` with\n"
+      "`SLURM_NTASKS`, `PMI_RANK`) that they are ranks of an MPI job.\n";
+  return out;
 }
 
 }  // namespace
@@ -89,8 +140,10 @@ std::string manual_page(const CLI::App& program) {
 void add_manual(CLI::App& program, Context& context) {
   CLI::App* verb = program.add_subcommand("manual", "Print the manual page gar(1)");
   verb->group("");  // for the installation, not for the help
-  on_run(*verb, context, [&program] {
-    print(manual_page(program));
+  auto is_environment = std::make_shared<bool>(false);
+  verb->add_flag("--environment", *is_environment, "Print docs/environment.md, the page of environment variables");
+  on_run(*verb, context, [&program, is_environment] {
+    print(*is_environment ? environment_page() : manual_page(program));
     return kExitOk;
   });
 }

@@ -17,6 +17,7 @@
 
 #include "apps/gar/verbs/verbs.hpp"
 #include "gar/algorithms.hpp"
+#include "gar/environment.hpp"
 #include "gar/errors.hpp"
 #include "gar/io.hpp"
 #include "gar/measure/launch.hpp"
@@ -78,14 +79,15 @@ Settings settings_of(const MpirunArgs& args) {
   }
   if (!args.profile.empty()) (void)read_profile_file(args.profile);
   const std::string& network = args.profile.empty() ? args.topology : args.profile;
-  if (!network.empty()) out["GAR_TOPOLOGY"] = topology_setting(network);
+  if (!network.empty()) out[environment::kTopology.name] = topology_setting(network);
   if (!args.algo.empty()) {
     if (args.algo != "auto") (void)parse_algorithm(args.algo);
-    out["GAR_ALGO"] = args.algo;
+    out[environment::kAlgo.name] = args.algo;
   }
-  if (!args.min_bytes.empty()) out["GAR_MIN_BYTES"] = fmt::to_string(parse_bytes("--min-bytes", args.min_bytes));
-  if (args.check) out["GAR_CHECK"] = "1";
-  if (args.debug) out["GAR_DEBUG"] = "INFO";
+  if (!args.min_bytes.empty())
+    out[environment::kMinBytes.name] = fmt::to_string(parse_bytes("--min-bytes", args.min_bytes));
+  if (args.check) out[environment::kCheck.name] = "1";
+  if (args.debug) out[environment::kDebug.name] = "INFO";
   return out;
 }
 

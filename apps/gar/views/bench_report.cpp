@@ -238,7 +238,7 @@ Json bench_document(const BenchConfig& config, const BenchRecord& record) {
   out["collective"] = to_string(config.collective);
   out["ranks"] = record.num_ranks;
   out["world"] = record.world;
-  out["requested_transport"] = word(config.transport);
+  out["requested_transport"] = to_string(config.transport);
   if (config.device == Device::kCuda) {
     out["device"] = "cuda";
     out["copy_bytes_per_s"] = record.outcome.copy_bytes_per_s;

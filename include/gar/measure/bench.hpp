@@ -1,4 +1,4 @@
-// The measurement, on one rank.
+// A benchmark: what comes out of it, and the function that measures it on one rank.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +56,6 @@ struct BenchOutcome {
 };
 
 /// The same on all ranks, and agreed on by all.
-BenchOutcome run_bench(BenchWorld& world, const BenchConfig& config, const BenchWatch& watch);
+BenchOutcome run_bench(World& world, const BenchConfig& config, const BenchWatch& watch);
 
 }  // namespace gar::measure

@@ -4,11 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "gar/data_type.hpp"
-#include "gar/measure/cuda_session.hpp"
 #include "gar/measure/launch.hpp"
 #include "gar/plan.hpp"
 #include "gar/profile.hpp"
@@ -16,13 +14,7 @@
 
 namespace gar::measure {
 
-enum class BenchTransport { kAuto, kThreads, kShm, kMpi, kCudaIpc, kNccl };
-/// "auto", "cuda-ipc".
-std::string_view word(BenchTransport transport);
-/// Of the plans on GPUs.
-CudaPath path_of(BenchTransport transport);
-
-/// One of the things that are measured beside each other.
+/// One of the things that are measured in turns.
 struct BenchEntry {
   std::string name;       ///< as in --algo
   std::string algorithm;  ///< for CommunicatorOptions; empty: the communicator chooses
@@ -40,7 +32,8 @@ struct BenchCase {
   bool operator==(const BenchCase&) const = default;
 };
 
-struct BenchConfig {
+/// What is measured, and on which ranks.
+struct BenchConfig : RankOptions {
   std::vector<std::int64_t> sizes;  ///< bytes, as asked for
   std::int64_t iterations = 20;
   std::int64_t warmup = 5;
@@ -50,12 +43,7 @@ struct BenchConfig {
   bool reproducible = false;
   std::vector<BenchCase> cases;
   Collective collective = Collective::kAllReduce;
-  Device device = Device::kCpu;
-  BenchTransport transport = BenchTransport::kAuto;
   std::vector<BenchEntry> entries;
-  double timeout_s = 30;
-  std::optional<int> local;
-  std::optional<MpiLibrary> mpi;
   std::optional<Plan> plan;
   std::optional<Topology> topology;
   std::optional<Profile> profile;  ///< where the topology's parameters come from

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "gar/communicator.hpp"
+#include "gar/measure/transport_kind.hpp"
 #include "gar/reduction.hpp"
 
 namespace gar::measure {
@@ -25,11 +26,6 @@ struct DeviceRelease {
   void operator()(std::byte* memory) const noexcept;
 };
 using DeviceMemory = std::unique_ptr<std::byte, DeviceRelease>;
-
-/// What carries the messages of ranks on GPUs.
-enum class CudaPath { kIpc, kNccl, kNcclNative };
-/// "cuda-ipc", "nccl".
-std::string_view word(CudaPath path);
 
 /// One of `size` processes of this host.
 struct CudaPlace {
@@ -69,8 +65,12 @@ class CudaSession {
   /// Seconds between two events around what `enqueue` puts into the stream `repetitions` times, divided by these.
   virtual double time(const std::function<void()>& enqueue, std::int64_t repetitions) = 0;
 
-  /// Collective. Throws std::runtime_error for NCCL in a program that is built without.
-  virtual Communicator communicator(const CudaPlace& place, const CommunicatorOptions& options, CudaPath path) = 0;
+  /// Collective; the transport is kCudaIpc or kNccl. Throws std::runtime_error for NCCL in a program that is built
+  /// without.
+  virtual Communicator communicator(const CudaPlace& place, const CommunicatorOptions& options,
+                                    TransportKind transport) = 0;
+  /// NCCL's own collectives. As above.
+  virtual Communicator native_communicator(const CudaPlace& place, const CommunicatorOptions& options) = 0;
 };
 
 inline void DeviceRelease::operator()(std::byte* memory) const noexcept { session->release(memory); }

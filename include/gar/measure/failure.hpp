@@ -3,7 +3,6 @@
 
 #include <exception>
 #include <string>
-#include <string_view>
 
 namespace gar::measure {
 
@@ -21,7 +20,5 @@ struct Failure {
 };
 /// UsageError is 2; ParseError, InvalidArgument and PlanError are 3; everything else is 4.
 Failure describe_failure(const std::exception_ptr& error);
-/// One line on standard error.
-void print_failure(std::string_view message);
 
 }  // namespace gar::measure

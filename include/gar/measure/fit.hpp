@@ -12,33 +12,28 @@
 
 namespace gar::measure {
 
-/// What is measured, and how.
-struct FitConfig {
-  std::optional<int> local;
+/// What is measured, how, and on which ranks.
+struct FitConfig : RankOptions {
   std::string output;
   std::string save;
   std::vector<std::string> from;
   double budget_s = 60;
   std::optional<Topology> topology;
-  std::optional<MpiLibrary> mpi;
-  Device device = Device::kCpu;
-  BenchTransport transport = BenchTransport::kAuto;
   std::vector<double> sizes;  ///< floats, ascending; empty: chosen
   std::uint64_t seed = 1;
-  double timeout_s = 30;
   bool is_validated = false;
 };
 
 /// What was measured.
 struct FitRun {
   Measurements measurements;  ///< the same on all ranks
-  bool is_stopped = false;    ///< somebody wanted to stop
+  bool is_stopped = false;    ///< a rank was asked to stop
   bool is_enough = true;      ///< the essential part is measured
   double needed_s = 0;        ///< not enough: a budget that would do
   std::vector<std::string> notes = {};
 };
 
 /// `on_progress` is for the rank that prints; it may be empty. "34% of 60 s: cps allreduce, 12 ranks, 1e5 floats".
-FitRun run_fit(GroupWorld& world, const FitConfig& config, const std::function<void(const std::string&)>& on_progress);
+FitRun run_fit(World& world, const FitConfig& config, const std::function<void(const std::string&)>& on_progress);
 
 }  // namespace gar::measure

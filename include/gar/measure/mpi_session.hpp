@@ -1,5 +1,5 @@
-// An MPI job as `gar bench` and `gar fit` see it. `gar` itself has none (mpi_session_none.cpp); gar-openmpi and
-// gar-mpich are the same program with mpi_session_mpi.cpp instead.
+// An MPI job as measurements see it. `gar` itself has none (mpi_session_none.cpp); gar-openmpi and gar-mpich are the
+// same program with mpi_session_mpi.cpp instead.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,6 @@ struct Call {
   ReduceOp op = ReduceOp::kSum;
 };
 
-enum class SessionPath { kHierarchy, kMessages, kShared };
-
 /// Some ranks of a job, seen from one of them.
 class MpiGroup {
  public:
@@ -33,7 +31,8 @@ class MpiGroup {
   MpiGroup& operator=(const MpiGroup&) = delete;
   virtual ~MpiGroup() = default;
 
-  virtual Communicator communicator(const CommunicatorOptions& options, SessionPath path) = 0;
+  /// The transport is kAuto, kShm or kMpi. Collective.
+  virtual Communicator communicator(const CommunicatorOptions& options, TransportKind transport) = 0;
   /// As MpiSession::native, between these ranks.
   virtual void native(const Call& call) = 0;
   /// All but the first send `bytes` from `in` to the first, whose `out` gets them side by side.
@@ -51,13 +50,13 @@ class MpiSession {
   [[nodiscard]] virtual int size() const = 0;
   /// "Open MPI 4.1.4".
   [[nodiscard]] virtual std::string library_version() const = 0;
-  virtual Communicator communicator(const CommunicatorOptions& options, SessionPath path) = 0;
+  virtual Communicator communicator(const CommunicatorOptions& options, TransportKind transport) = 0;
   /// Why the library cannot do this itself; empty: it can.
   [[nodiscard]] virtual std::string why_not(DataType type, std::int64_t count) const = 0;
   /// The library's own collective. In place: AllReduce with `in` == `out`; ReduceScatter with `in` == `out` (the result
   /// is at the front of the input); AllGather with `in` == this rank's block of `out`.
   virtual void native(const Call& call) = 0;
-  /// The ranks given, in that order. Collective between them alone; nothing for the others.
+  /// The ranks given, in that order. Collective between them alone; null for the others.
   virtual std::unique_ptr<MpiGroup> group(const std::vector<int>& ranks) = 0;
   /// Sends `bytes` to another rank and receives as many from it.
   virtual void exchange(int partner, const void* in, void* out, std::int64_t bytes) = 0;

@@ -1,28 +1,44 @@
-// The ranks of a benchmark, seen from one of them: threads of this process, processes of this host, or an MPI job.
+// The ranks of a measurement, seen from one of them: threads of this process, processes of this host, ranks of an MPI
+// job, or processes whose vectors are on GPUs.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gar/communicator.hpp"
-#include "gar/measure/bench_config.hpp"
 #include "gar/measure/cuda_session.hpp"
 #include "gar/measure/launch.hpp"
 #include "gar/measure/mpi_session.hpp"
+#include "gar/measure/transport_kind.hpp"
 
 namespace gar::measure {
 
-class BenchWorld {
+/// Some ranks of a world, seen from one of them.
+class Group {
  public:
-  BenchWorld() = default;
-  BenchWorld(const BenchWorld&) = delete;
-  BenchWorld& operator=(const BenchWorld&) = delete;
-  virtual ~BenchWorld() = default;
+  Group() = default;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  virtual ~Group() = default;
+  /// Collective between the ranks of the group.
+  virtual Communicator communicator(const CommunicatorOptions& options) = 0;
+  /// Null: no MPI connects them.
+  [[nodiscard]] virtual MpiGroup* mpi() { return nullptr; }
+};
+
+class World {
+ public:
+  World() = default;
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  virtual ~World() = default;
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
@@ -30,72 +46,86 @@ class BenchWorld {
   [[nodiscard]] virtual std::string words() const = 0;
   /// Collective: all ranks make the same calls in the same order.
   virtual Communicator communicator(const CommunicatorOptions& options) = 0;
-  /// Where `native` runs; nothing: there is none.
+  /// The ranks given, in that order. All ranks of the world call this; those outside get nothing.
+  virtual std::unique_ptr<Group> group(const std::vector<int>& ranks) = 0;
+  /// Where `native` runs; null: there is no MPI.
   [[nodiscard]] virtual MpiSession* mpi() { return nullptr; }
-  /// The GPU that vectors are on; nothing: host memory.
+  /// The GPU that vectors are on; null: they are in host memory.
   [[nodiscard]] virtual CudaSession* cuda() { return nullptr; }
   /// On GPUs: `native` as a communicator. Collective.
   virtual std::optional<Communicator> native_communicator(const CommunicatorOptions& /*options*/) {
     return std::nullopt;
   }
-  /// Has somebody asked this rank to stop?
+  /// Has this rank been asked to stop?
   [[nodiscard]] virtual bool is_stopping() const = 0;
 };
 
-/// Some ranks of a world, seen from one of them.
-class BenchGroup {
+/// Communicators between threads: the first thread that asks for one makes those of all.
+class ThreadCommunicators {
  public:
-  BenchGroup() = default;
-  BenchGroup(const BenchGroup&) = delete;
-  BenchGroup& operator=(const BenchGroup&) = delete;
-  virtual ~BenchGroup() = default;
-  virtual Communicator communicator(const CommunicatorOptions& options) = 0;
-  /// Nothing: no MPI connects them.
-  [[nodiscard]] virtual MpiGroup* mpi() { return nullptr; }
-};
-
-/// A world that can be divided.
-class GroupWorld : public BenchWorld {
- public:
-  /// All ranks of the world call this; those outside get nothing.
-  virtual std::unique_ptr<BenchGroup> group(const std::vector<int>& ranks) = 0;
-};
-
-/// Makes communicators between threads: the first thread that asks for one makes those of all.
-class ThreadHall {
- public:
-  explicit ThreadHall(int size) : size_(size), num_taken_(static_cast<std::size_t>(size), 0) {}
+  explicit ThreadCommunicators(int size) : size_(size), num_taken_(static_cast<std::size_t>(size), 0) {}
   [[nodiscard]] int size() const { return size_; }
+  /// The next communicator of a rank: as many calls, as many communicators.
   Communicator take(int rank, const CommunicatorOptions& options);
+  /// Those of the `number`-th group of threads, which has `size` of them; the same for all that ask.
+  ThreadCommunicators& group(std::size_t number, int size);
 
  private:
   int size_;
   std::mutex mutex_;
   std::vector<std::vector<Communicator>> made_;
   std::vector<std::size_t> num_taken_;
+  std::vector<std::unique_ptr<ThreadCommunicators>> groups_;
 };
 
-std::unique_ptr<BenchWorld> thread_world(ThreadHall& hall, int rank, std::function<bool()> is_stopping);
-std::unique_ptr<GroupWorld> process_world(const LocalRank& rank);
+/// `communicators` must outlive the world.
+std::unique_ptr<World> thread_world(ThreadCommunicators& communicators, int rank, std::function<bool()> is_stopping);
+std::unique_ptr<World> process_world(const LocalRank& rank);
 /// Processes whose vectors are on GPUs.
-std::unique_ptr<GroupWorld> cuda_world(const LocalRank& rank, CudaSession& session, CudaPath path);
-std::unique_ptr<GroupWorld> mpi_world(MpiSession& session, BenchTransport transport, std::function<bool()> is_stopping);
+std::unique_ptr<World> cuda_world(const LocalRank& rank, CudaSession& session, TransportKind transport);
+std::unique_ptr<World> mpi_world(MpiSession& session, TransportKind transport, std::function<bool()> is_stopping);
 
 /// Ranks that share a GPU with others, or 1.
 int ranks_per_gpu(const CudaSession& session, int num_ranks);
 
-/// What ranks tell each other beside what is measured.
+/// What ranks tell each other in addition to what is measured. All functions are collective.
 class Control {
  public:
-  Control(BenchWorld& world, double timeout_s);
+  Control(World& world, double timeout_s);
   void barrier() { communicator_.barrier(); }
-  /// All ranks' values, rank by rank.
-  std::vector<double> gather(std::span<const double> values);
-  /// The largest of all ranks, value by value.
-  std::vector<double> largest(std::span<const double> values);
-  double sum(double value);
+
+  /// All ranks' values, rank by rank. All ranks have as many.
+  template <class T>
+  std::vector<T> gather(std::span<const T> values) {
+    std::vector<T> out(values.size() * static_cast<std::size_t>(communicator_.size()));
+    communicator_.all_gather(values, std::span(out));
+    return out;
+  }
+  /// The text of every rank; they may have different lengths.
+  std::vector<std::string> gather_texts(std::string_view text);
+
+  /// Value by value over all ranks.
+  template <class T>
+  std::vector<T> largest(std::vector<T> values) {
+    return combined(std::move(values), ReduceOp::kMax);
+  }
+  template <class T>
+  std::vector<T> sums(std::vector<T> values) {
+    return combined(std::move(values), ReduceOp::kSum);
+  }
+  double largest(double value) { return largest(std::vector{value}).front(); }
+  std::int64_t largest(std::int64_t value) { return largest(std::vector{value}).front(); }
+  double smallest(double value) { return combined(std::vector{value}, ReduceOp::kMin).front(); }
+  /// Does it hold for at least one rank?
+  bool any(bool value) { return largest(std::int64_t{value ? 1 : 0}) != 0; }
 
  private:
+  template <class T>
+  std::vector<T> combined(std::vector<T> values, ReduceOp op) {
+    communicator_.all_reduce(std::span(values), op);
+    return values;
+  }
+
   Communicator communicator_;
 };
 

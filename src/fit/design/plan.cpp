@@ -1,8 +1,9 @@
 // What `gar fit` measures.
 //
 // An x-to-x mesh (AllGather by CPS) has x - 1 senders at every port, a shift (AllGather by Ring) of the same length
-// one: whatever the mesh takes longer is the senders' doing. CPS AllReduces add the reductions. A plan's prefix must
-// do, so points of a curve come in the order ends, middle, quarters, ...
+// one: the time that the mesh takes longer is the cost of several senders. CPS AllReduces add the reductions. A budget
+// that is short pays for the beginning of the plan alone, so points of a curve come in the order ends, middle,
+// quarters, ...
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,9 +16,26 @@ namespace {
 
 constexpr std::int64_t kAllCounts = 16;
 constexpr double kCountStep = 1.2;
-/// Lengths of the ping-pong beside those of the collectives: two floats are what two ranks can gather.
+/// Lengths of the ping-pong in addition to those of the collectives: two floats are what two ranks can gather.
 constexpr std::int64_t kShortFloats[] = {2, 64, 1024, 16384};
 constexpr std::int64_t kFanIns[] = {2, 3, 4, 6, 8, 12, 16};
+
+/// When the turn of a group comes: the refinement level of its point (refinement_levels), plus one of these. What comes
+/// first within a level tells most about it.
+namespace turn {
+constexpr double kLongMesh = 0;
+constexpr double kAdmittedMesh = 0.05;
+constexpr double kEndOfCurve = 0.1;  ///< AllReduces with the shortest and the longest vectors
+constexpr double kShortPair = 0.2;
+constexpr double kInsideCurve = 0.3;  ///< AllReduces with vectors between these
+constexpr double kXToOne = 0.4;
+constexpr double kShorterMesh = 0.5;
+/// In addition, for AllReduces in which ranks send as they like although the runtime will admit senders: the others are
+/// nearer to what runs.
+constexpr double kUnlikeRuntime = 0.5;
+constexpr double kNextReductionLength = 0.7;  ///< for every further length
+constexpr double kNextHeldOutLength = 0.1;    ///< for every further length
+}  // namespace turn
 
 AlgorithmSpec named(const char* name) { return {name, {}, false}; }
 
@@ -110,7 +128,7 @@ class Planner {
           cell.fan_in = fan_in;
           cells.push_back(std::move(cell));
         }
-        add(std::move(cells), static_cast<double>(i) * 0.7, i < 2 && servers == sets.front());
+        add(std::move(cells), static_cast<double>(i) * turn::kNextReductionLength, i < 2 && servers == sets.front());
       }
     }
   }
@@ -139,11 +157,11 @@ class Planner {
       cell.max_senders = scope_.max_senders;
       return std::vector<Observation>{std::move(cell)};
     };
-    add(admitted(gathering(set.servers, "cps", largest())), level + 0.05, level <= 1);
+    add(admitted(gathering(set.servers, "cps", largest())), level + turn::kAdmittedMesh, level <= 1);
     for (std::size_t i = 0; i < sizes_.collective.size(); ++i) {
       const bool is_end = i == 0 || i + 1 == sizes_.collective.size();
-      add(admitted(reducing(set.servers, named("cps"), sizes_.collective[i])), level + (is_end ? 0.1 : 0.3),
-          level <= 1 && is_end);
+      add(admitted(reducing(set.servers, named("cps"), sizes_.collective[i])),
+          level + (is_end ? turn::kEndOfCurve : turn::kInsideCurve), level <= 1 && is_end);
     }
   }
 
@@ -154,7 +172,8 @@ class Planner {
     if (is_pair && !is_ping_pong) {
       for (const std::int64_t f : kShortFloats) {
         const auto floats = static_cast<double>(f);
-        if (floats < sizes_.collective.front()) add({gathering(servers, "cps", floats)}, level + 0.2, f == 2);
+        if (floats < sizes_.collective.front())
+          add({gathering(servers, "cps", floats)}, level + turn::kShortPair, f == 2);
       }
     }
     // With two ranks mesh and shift are the same.
@@ -165,17 +184,17 @@ class Planner {
         large.push_back(gathering(servers, "ring", largest()));
         smaller.push_back(gathering(servers, "ring", second()));
       }
-      add(std::move(large), level, level <= 1);
+      add(std::move(large), level + turn::kLongMesh, level <= 1);
       // Short messages may meet a queue where long ones, which TCP has slowed down, do not.
-      if (sizes_.collective.size() > 1) add(std::move(smaller), level + 0.5, level == 0);
+      if (sizes_.collective.size() > 1) add(std::move(smaller), level + turn::kShorterMesh, level == 0);
     }
     for (std::size_t i = 0; i < sizes_.collective.size(); ++i) {
       const bool is_end = i == 0 || i + 1 == sizes_.collective.size();
-      const double later = scope_.max_senders > 0 && !is_pair ? 0.5 : 0;  // others are nearer to what runs
-      add({reducing(servers, named("cps"), sizes_.collective[i])}, level + later + (is_end ? 0.1 : 0.3),
-          level <= 1 && is_end);
+      const double later = scope_.max_senders > 0 && !is_pair ? turn::kUnlikeRuntime : 0;
+      add({reducing(servers, named("cps"), sizes_.collective[i])},
+          level + later + (is_end ? turn::kEndOfCurve : turn::kInsideCurve), level <= 1 && is_end);
     }
-    if (scope_.has_messages && servers.size() > 2) add({x_to_one(servers, largest())}, level + 0.4, false);
+    if (scope_.has_messages && servers.size() > 2) add({x_to_one(servers, largest())}, level + turn::kXToOne, false);
   }
 
   void add_held_out() {
@@ -196,7 +215,7 @@ class Planner {
           cells.back().is_native = true;
         }
         for (Observation& cell : cells) cell.is_fitted = false;
-        add(std::move(cells), levels[i] + 0.1 * static_cast<double>(k), false);
+        add(std::move(cells), levels[i] + turn::kNextHeldOutLength * static_cast<double>(k), false);
       }
     }
   }
@@ -207,20 +226,20 @@ class Planner {
   std::vector<Ordered> groups_;
 };
 
-/// Where the switch with the most children is, of those whose links below are of a level.
-struct Place {
+/// The switch with the most children of those whose links below are of a level, and the first server below it.
+struct WidestSwitch {
   NodeId node = -1;
   std::int64_t first_server = 0;
 };
 
-/// A child belongs to the level of its own height; of switches whose children differ, the highest counts.
-void find_places(const Topology& topology, NodeId id, std::int64_t first, std::map<int, Place>& out) {
+/// By level. A child belongs to the level of its own height; of switches whose children differ, the highest counts.
+void find_widest(const Topology& topology, NodeId id, std::int64_t first, std::map<int, WidestSwitch>& out) {
   const Node& node = topology.node(id);
   if (node.is_server()) return;
-  Place& place = out[topology.height(id) - 1];
-  if (place.node < 0 || topology.num_children(place.node) < topology.num_children(id)) place = {id, first};
+  WidestSwitch& widest = out[topology.height(id) - 1];
+  if (widest.node < 0 || topology.num_children(widest.node) < topology.num_children(id)) widest = {id, first};
   for (const ChildRun& run : node.children) {
-    find_places(topology, run.node, first, out);
+    find_widest(topology, run.node, first, out);
     first += run.count * topology.num_servers(run.node);
   }
 }
@@ -290,14 +309,14 @@ std::vector<int> refinement_levels(std::size_t count) {
 }
 
 std::vector<ServerSet> server_sets(const Topology& topology) {
-  std::map<int, Place> places;
-  find_places(topology, topology.root(), 0, places);
+  std::map<int, WidestSwitch> switches;
+  find_widest(topology, topology.root(), 0, switches);
   std::vector<ServerSet> out;
-  const auto add = [&](const Place& place, int level, std::int64_t num_children, std::int64_t per_child) {
+  const auto add = [&](const WidestSwitch& above, int level, std::int64_t num_children, std::int64_t per_child) {
     ServerSet set{{}, level, num_children, per_child};
-    std::int64_t first = place.first_server;
+    std::int64_t first = above.first_server;
     std::int64_t left = num_children;
-    for (const ChildRun& run : topology.node(place.node).children) {
+    for (const ChildRun& run : topology.node(above.node).children) {
       const std::int64_t below = topology.num_servers(run.node);
       for (std::int64_t i = 0; i < run.count && left > 0; ++i, --left, first += below) {
         for (std::int64_t k = 0; k < std::min(per_child, below); ++k) set.servers.push_back(first + k);
@@ -307,14 +326,14 @@ std::vector<ServerSet> server_sets(const Topology& topology) {
         std::any_of(out.begin(), out.end(), [&](const ServerSet& other) { return other.servers == set.servers; });
     if (set.servers.size() > 1 && !is_known) out.push_back(std::move(set));
   };
-  for (const auto& [level, place] : places) {
+  for (const auto& [level, widest] : switches) {
     std::int64_t most_below = 1;
-    for (const ChildRun& run : topology.node(place.node).children) {
+    for (const ChildRun& run : topology.node(widest.node).children) {
       most_below = std::max(most_below, topology.num_servers(run.node));
     }
     const std::set<std::int64_t> per_child{1, std::min<std::int64_t>(2, most_below), most_below};
     for (const std::int64_t k : per_child) {
-      for (const std::int64_t c : participant_counts(topology.num_children(place.node))) add(place, level, c, k);
+      for (const std::int64_t c : participant_counts(topology.num_children(widest.node))) add(widest, level, c, k);
     }
   }
   return out;

@@ -13,13 +13,12 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/index.hpp"
 #include "gar/io.hpp"
 #include "io/topology/document.hpp"
 
 namespace gar {
 namespace {
-
-std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
 
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -73,15 +72,15 @@ class Writer {
 
   // Nodes that more than one run refers to.
   void find_subtrees() {
-    std::vector<int> uses(index(topology_.num_nodes()), 0);
+    std::vector<int> uses(idx(topology_.num_nodes()), 0);
     for (NodeId id = 0; id < topology_.num_nodes(); ++id) {
-      for (const ChildRun& run : topology_.node(id).children) ++uses[index(run.node)];
+      for (const ChildRun& run : topology_.node(id).children) ++uses[idx(run.node)];
     }
     subtree_name_.resize(uses.size());
     UniqueNames names;
     for (NodeId id = 0; id < topology_.num_nodes(); ++id) {
-      if (uses[index(id)] < 2) continue;
-      subtree_name_[index(id)] = names.next(topology_.node(id).name);
+      if (uses[idx(id)] < 2) continue;
+      subtree_name_[idx(id)] = names.next(topology_.node(id).name);
       subtree_order_.push_back(id);
     }
   }
@@ -129,7 +128,7 @@ class Writer {
     out_ << ",\n  \"subtrees\": {";
     const char* separator = "\n";
     for (const NodeId id : subtree_order_) {
-      out_ << separator << "    " << quoted(subtree_name_[index(id)]) << ": ";
+      out_ << separator << "    " << quoted(subtree_name_[idx(id)]) << ": ";
       write_node(id, 1, 4);
       separator = ",\n";
     }
@@ -152,10 +151,10 @@ class Writer {
       const char* separator = "\n";
       for (const ChildRun& run : node.children) {
         out_ << separator << fmt::format("{:{}}", "", indent + 2);
-        if (subtree_name_[index(run.node)].empty()) {
+        if (subtree_name_[idx(run.node)].empty()) {
           write_node(run.node, run.count, indent + 2);
         } else {
-          out_ << "{\"ref\": " << quoted(subtree_name_[index(run.node)]);
+          out_ << "{\"ref\": " << quoted(subtree_name_[idx(run.node)]);
           if (run.count > 1) out_ << fmt::format(", \"repeat\": {}", run.count);
           out_ << "}";
         }

@@ -12,15 +12,6 @@ constexpr std::int64_t kMaxBatch = 32;
 
 }  // namespace
 
-std::string_view word(BenchTransport transport) {
-  constexpr std::string_view kWords[] = {"auto", "threads", "shm", "mpi", "cuda-ipc", "nccl"};
-  return kWords[static_cast<std::size_t>(transport)];
-}
-
-CudaPath path_of(BenchTransport transport) {
-  return transport == BenchTransport::kNccl ? CudaPath::kNccl : CudaPath::kIpc;
-}
-
 std::string describe(const BenchEntry& entry) { return entry.name + (entry.is_reproducible ? ", reproducible" : ""); }
 
 bool BenchConfig::has_native() const {

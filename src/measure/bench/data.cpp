@@ -5,16 +5,11 @@
 #include <bit>
 #include <cstring>
 
+#include "base/hash.hpp"
+#include "base/index.hpp"
+
 namespace gar::measure {
 namespace {
-
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return mix(mix(a) ^ (b * 0xd6e8feb86659fd93ULL)); }
 
 bool is_arithmetic(ReduceOp op) {
   return op == ReduceOp::kSum || op == ReduceOp::kProd || op == ReduceOp::kMin || op == ReduceOp::kMax;
@@ -90,7 +85,7 @@ std::uint64_t bits_value(const Draw& draw, ReduceOp op) {
   if (op == ReduceOp::kBxor) return draw.own;
   // A bit is rare with a chance of about one in num_ranks.
   std::uint64_t rare = draw.own;
-  for (std::uint64_t share = 2; share < ranks; share *= 2) rare &= mix(draw.own, share);
+  for (std::uint64_t share = 2; share < ranks; share *= 2) rare &= mix_in(draw.own, share);
   return op == ReduceOp::kBor ? rare : ~rare;
 }
 
@@ -155,12 +150,12 @@ BenchData::BenchData(const Setup& setup) : element_size_(size_of(setup.type)), s
   inputs_.assign(static_cast<std::size_t>(setup.num_ranks), Table(bytes));
   result_.resize(bytes);
   for (std::int64_t i = 0; i < kPeriod; ++i) {
-    const std::uint64_t common = mix(setup.seed, static_cast<std::uint64_t>(i));
+    const std::uint64_t common = mix_in(setup.seed, i);
     double value = 0;
     std::uint64_t bits = 0;
     for (int rank = 0; rank < setup.num_ranks; ++rank) {
-      const Draw draw{common, mix(common, static_cast<std::uint64_t>(rank)), rank, setup.num_ranks};
-      Table& table = inputs_[static_cast<std::size_t>(rank)];
+      const Draw draw{common, mix_in(common, rank), rank, setup.num_ranks};
+      Table& table = inputs_[idx(rank)];
       if (is_arithmetic(setup.op)) {
         const double own = arithmetic_value(draw, setup.type, setup.op);
         value = rank == 0 ? own : combine(setup.op, value, own);
@@ -183,15 +178,14 @@ void BenchData::for_each_run(std::int64_t first, std::int64_t count, F f) const 
     const std::int64_t block = (first + done) / kPeriod;
     const std::int64_t offset = (first + done) % kPeriod;
     const std::int64_t length = std::min(kPeriod - offset, count - done);
-    const auto rotation =
-        static_cast<std::int64_t>(mix(~seed_, static_cast<std::uint64_t>(block)) % std::uint64_t{kPeriod});
+    const auto rotation = static_cast<std::int64_t>(mix_in(~seed_, block) % std::uint64_t{kPeriod});
     f(done, rotation + offset, length);
     done += length;
   }
 }
 
 void BenchData::fill(int rank, std::int64_t first, std::byte* out, std::int64_t count) const {
-  const Table& table = inputs_[static_cast<std::size_t>(rank)];
+  const Table& table = inputs_[idx(rank)];
   for_each_run(first, count, [&](std::int64_t to, std::int64_t from, std::int64_t length) {
     std::memcpy(out + to * element_size_, table.data() + from * element_size_,
                 static_cast<std::size_t>(length * element_size_));
@@ -215,7 +209,7 @@ std::int64_t BenchData::num_wrong(const Table& table, std::int64_t first, const 
 
 std::int64_t BenchData::num_wrong_of_input(int rank, std::int64_t first, const std::byte* data,
                                            std::int64_t count) const {
-  return num_wrong(inputs_[static_cast<std::size_t>(rank)], first, data, count);
+  return num_wrong(inputs_[idx(rank)], first, data, count);
 }
 
 std::int64_t BenchData::num_wrong_of_result(std::int64_t first, const std::byte* data, std::int64_t count) const {

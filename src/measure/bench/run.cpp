@@ -1,4 +1,4 @@
-// The measurement, on one rank.
+// A benchmark, on one rank.
 //
 // Timings on a machine that does other things drift and jump. So all algorithms are measured in turns: iteration 1 of
 // each, then iteration 2 of each, beginning with another one every time; what disturbs the machine meets all alike.
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/index.hpp"
 #include "gar/format.hpp"
 #include "gar/measure/bench.hpp"
 #include "gar/measure/cuda_session.hpp"
@@ -67,7 +68,7 @@ struct Runner {
   }
 };
 
-std::vector<Runner> make_runners(BenchWorld& world, const BenchConfig& config) {
+std::vector<Runner> make_runners(World& world, const BenchConfig& config) {
   std::vector<Runner> out;
   for (const BenchEntry& entry : config.entries) {
     Runner runner;
@@ -94,10 +95,10 @@ std::vector<Runner> make_runners(BenchWorld& world, const BenchConfig& config) {
 /// All algorithms at one size, type and operator.
 class Round {
  public:
-  Round(BenchWorld& world, Control& control, BenchBuffers& buffers, const BenchConfig& config, double copy_bytes_per_s)
+  Round(World& world, Control& control, BenchBuffers& buffers, const BenchConfig& config, double copy_bytes_per_s)
       : world_(world), control_(control), buffers_(buffers), config_(config), copy_bytes_per_s_(copy_bytes_per_s) {}
 
-  /// False: somebody wants to stop, and there are no results.
+  /// False: a rank was asked to stop, and there are no results.
   bool measure(std::vector<Runner*> runners, const BenchCase& kind, const BenchSize& size, std::uint64_t seed,
                const BenchWatch& watch);
   [[nodiscard]] BenchResult result(std::size_t runner) const;
@@ -109,7 +110,7 @@ class Round {
   double time(Runner& runner);
   bool agree_to_go_on(std::vector<double> own);
 
-  BenchWorld& world_;
+  World& world_;
   Control& control_;
   BenchBuffers& buffers_;
   const BenchConfig& config_;
@@ -119,7 +120,7 @@ class Round {
   BenchSize size_;
   std::int64_t batch_ = 1;
   std::vector<std::vector<double>> seconds_;  ///< per runner
-  std::vector<double> wrong_;                 ///< per runner, on this rank
+  std::vector<std::int64_t> wrong_;           ///< per runner, on this rank; over all ranks in the end
 };
 
 void Round::check(std::size_t runner, std::uint64_t seed, How how) {
@@ -132,7 +133,7 @@ void Round::check(std::size_t runner, std::uint64_t seed, How how) {
   } else {
     on.run_all({call});
   }
-  wrong_[runner] += static_cast<double>(buffers_.num_wrong(data, on.is_of_mpi()));
+  wrong_[runner] += buffers_.num_wrong(data, on.is_of_mpi());
 }
 
 double Round::time(Runner& runner) {
@@ -156,7 +157,7 @@ bool Round::agree_to_go_on(std::vector<double> own) {
   for (std::size_t i = 0; i < runners_.size(); ++i) {
     if (own[i] >= 0) seconds_[i].push_back(slowest[i]);
   }
-  return slowest.back() == 0;
+  return slowest.back() == 0;  // one meeting for both
 }
 
 bool Round::measure(std::vector<Runner*> runners, const BenchCase& kind, const BenchSize& size, std::uint64_t seed,
@@ -184,7 +185,7 @@ bool Round::measure(std::vector<Runner*> runners, const BenchCase& kind, const B
     progress(is_warmup ? "warming up" : fmt::format("iteration {} of {}", i - config_.warmup + 1, config_.iterations));
     std::vector<double> own(runners_.size(), -1);
     for (std::size_t k = 0; k < runners_.size(); ++k) {
-      const std::size_t which = (k + static_cast<std::size_t>(i)) % runners_.size();
+      const std::size_t which = (k + idx(i)) % runners_.size();
       const double seconds = time(*runners_[which]);
       if (!is_warmup) own[which] = seconds;
     }
@@ -192,16 +193,14 @@ bool Round::measure(std::vector<Runner*> runners, const BenchCase& kind, const B
   }
   if (config_.check) {
     for (std::size_t i = 0; i < runners_.size(); ++i) check(i, seed + 2 * i + 1, How::kInStream);
-    const std::vector<double> all = control_.gather(wrong_);
-    std::fill(wrong_.begin(), wrong_.end(), 0);
-    for (std::size_t i = 0; i < all.size(); ++i) wrong_[i % wrong_.size()] += all[i];
+    wrong_ = control_.sums(std::move(wrong_));
   }
   return true;
 }
 
 /// All GPUs move their share of the plan's bytes at the same time, at best.
 double Round::bound_of(const BenchResult& result) const {
-  if (copy_bytes_per_s_ <= 0 || result.transport != word(CudaPath::kIpc)) return -1;
+  if (copy_bytes_per_s_ <= 0 || result.transport != to_string(TransportKind::kCudaIpc)) return -1;
   const auto bytes = static_cast<double>(size_.bytes);
   const std::optional<double> traffic = result.entry.is_plan && config_.collective == Collective::kAllReduce
                                             ? memory_traffic(*config_.plan, bytes)
@@ -222,7 +221,7 @@ BenchResult Round::result(std::size_t runner) const {
   out.seconds = spread_of(seconds_[runner]);
   out.algbw = algorithm_bandwidth(static_cast<double>(size_.bytes), out.seconds.median);
   out.busbw = bus_bandwidth(config_.collective, world_.size(), out.algbw);
-  if (config_.check) out.wrong = static_cast<std::int64_t>(wrong_[runner]);
+  if (config_.check) out.wrong = wrong_[runner];
   out.is_on_gpu = r.cuda != nullptr;
   if (r.entry.is_native) {
     out.plan = r.is_of_mpi() ? r.mpi->library_version() : "NCCL " + r.cuda->nccl_version();
@@ -270,7 +269,7 @@ std::vector<Runner*> able_runners(std::vector<Runner>& runners, const BenchCase&
 }
 
 /// By the first rank alone, while the others wait.
-double measure_copy(BenchWorld& world, Control& control) {
+double measure_copy(World& world, Control& control) {
   constexpr std::int64_t kMostBytes = std::int64_t{512} << 20;
   constexpr std::int64_t kShareOfFree = 8;
   if (world.cuda() == nullptr) return 0;
@@ -279,19 +278,19 @@ double measure_copy(BenchWorld& world, Control& control) {
   if (world.rank() == 0) {
     own = copy_bytes_per_s(*world.cuda(), std::min(kMostBytes, world.cuda()->free_bytes() / kShareOfFree));
   }
-  return control.largest(std::span(&own, 1)).front();
+  return control.largest(own);
 }
 
-void note_nccl(BenchWorld& world, const BenchConfig& config, const BenchWatch& watch) {
+void note_nccl(World& world, const BenchConfig& config, const BenchWatch& watch) {
   if (world.cuda() == nullptr || !watch.on_note || ranks_per_gpu(*world.cuda(), world.size()) == 1) return;
-  if (config.has_native() || config.transport == BenchTransport::kNccl) {
+  if (config.has_native() || config.transport == TransportKind::kNccl) {
     watch.on_note("NCCL goes over sockets between ranks that share a GPU; that is no statement about a cluster");
   }
 }
 
 }  // namespace
 
-BenchOutcome run_bench(BenchWorld& world, const BenchConfig& config, const BenchWatch& watch) {
+BenchOutcome run_bench(World& world, const BenchConfig& config, const BenchWatch& watch) {
   Control control(world, config.timeout_s);
   BenchOutcome outcome;
   outcome.copy_bytes_per_s = measure_copy(world, control);

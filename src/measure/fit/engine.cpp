@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <thread>
 
+#include "base/index.hpp"
 #include "gar/reduction.hpp"
 
 namespace gar::measure {
@@ -19,15 +19,17 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kClockRounds = 24;
 constexpr double kLeastMargin = 100e-6;
-/// A repetition takes at least so long, against which a late start is little; over a network longer, since what buffers
-/// and token buckets let pass at once is not its speed.
+/// A repetition takes at least this long, so that a late start weighs little; over a network longer, since buffers and
+/// token buckets let the first bytes pass faster than the network is.
 constexpr double kBatchSeconds = 2e-3;
 constexpr double kNetworkSeconds = 25e-3;
 constexpr double kReductionSeconds = 6e-3;  ///< longer than ranks that share a core take turns
 constexpr std::int64_t kMaxBatch = 4096;
-constexpr double kFirstTimes = 4;   ///< the least seconds: what took longer did so not only because it was the first
-constexpr double kLateStart = 1;    ///< seconds; more is a pause of the machine
-constexpr double kIdleShare = 0.8;  ///< of the expected time, that ranks without a part sleep
+/// An operation that takes this many times the least seconds of a repetition is long: that it was the first of its kind
+/// does not explain its time, so it is not run again to find out.
+constexpr double kFirstTimes = 4;
+constexpr double kLateStart = 1;    ///< seconds; a start that is later means that the machine paused
+constexpr double kIdleShare = 0.8;  ///< of the expected time: ranks that take no part sleep this long
 
 double own_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
@@ -46,21 +48,6 @@ void add_mean(double& mean, double value, std::size_t count) {
 
 }  // namespace
 
-std::vector<std::string> gather_texts(Control& control, const std::string& text) {
-  const auto bytes = static_cast<double>(text.size());
-  const auto longest = static_cast<std::size_t>(control.largest(std::span(&bytes, 1)).front());
-  const std::size_t words = longest / sizeof(double) + 1;  // so that a zero ends every text
-  std::vector<double> own(words, 0);
-  std::memcpy(own.data(), text.data(), text.size());
-  const std::vector<double> all = control.gather(own);
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < all.size(); i += words) {
-    const char* begin = reinterpret_cast<const char*>(&all[i]);
-    out.emplace_back(begin, strnlen(begin, words * sizeof(double)));
-  }
-  return out;
-}
-
 CommonClock::CommonClock(Control& control, int rank, int size) {
   prctl(PR_SET_TIMERSLACK, 1000);  // nanoseconds; a sleep ends 50 us late otherwise
   double upper = 1e300;            // of this clock minus rank 0's
@@ -70,7 +57,7 @@ CommonClock::CommonClock(Control& control, int rank, int size) {
   std::vector<double> rounds;
   for (int round = 0; round < kClockRounds; ++round) {
     const std::array<double, 2> own{own_now(), received_before};
-    const std::vector<double> all = control.gather(own);
+    const std::vector<double> all = control.gather(std::span<const double>(own));
     const double received = own_now();
     upper = std::min(upper, received - all[0]);
     if (all[1] >= 0) lower = std::max(lower, sent_before - all[1]);
@@ -81,7 +68,7 @@ CommonClock::CommonClock(Control& control, int rank, int size) {
   // Clocks of different machines never agree by chance.
   if (rank != 0 && size > 1 && (lower > 0 || upper < 0)) offset_s_ = (lower + upper) / 2;
   std::sort(rounds.begin(), rounds.end());
-  meeting_s_ = control.largest(std::span(&rounds[rounds.size() * 3 / 4], 1)).front();
+  meeting_s_ = control.largest(rounds[rounds.size() * 3 / 4]);
 }
 
 double CommonClock::now() const { return own_now() - offset_s_; }
@@ -91,14 +78,14 @@ void CommonClock::sleep_until(double moment) const {
   if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-FitEngine::FitEngine(GroupWorld& world, Control& control, const FitEngineOptions& options)
+FitEngine::FitEngine(World& world, Control& control, const FitEngineOptions& options)
     : world_(world), control_(control), options_(options), clock_(control, world.rank(), world.size()) {
   const auto floats = static_cast<std::size_t>(std::max(options.most_floats, 1.0));
   input_.assign(floats, 1.0F, world.cuda());
   output_.assign(floats, 0.0F, world.cuda());
   if (options.has_messages) {
-    const std::vector<std::string> networks = gather_texts(control, network_identity());
-    const auto first = std::find(networks.begin(), networks.end(), networks[static_cast<std::size_t>(world.rank())]);
+    const std::vector<std::string> networks = control.gather_texts(network_identity());
+    const auto first = std::find(networks.begin(), networks.end(), networks[idx(world.rank())]);
     is_counting_ = first - networks.begin() == world.rank();
     if (is_counting_) last_count_ = read_congestion();
   }
@@ -127,7 +114,7 @@ bool FitEngine::takes_part(const Observation& cell) const {
 FitEngine::Runner* FitEngine::runner(const Observation& cell) {
   const bool is_ours = cell.kind == ObservationKind::kCollective && !cell.is_native;
   const std::string algorithm = is_ours ? to_string(cell.algorithm) : "";
-  std::shared_ptr<BenchGroup> group;
+  std::shared_ptr<Group> group;
   bool is_known = false;
   for (auto it = runners_.begin(); it != runners_.end(); ++it) {
     if (it->servers != cell.servers) continue;
@@ -159,7 +146,7 @@ FitEngine::Body FitEngine::reduction_of(const Observation& cell) {
     operands_.assign((kMostOperands + 1) * floats, 1.0F, world_.cuda());
   }
   std::vector<const void*> operands;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(cell.fan_in); ++i) {
+  for (std::size_t i = 0; i < idx(cell.fan_in); ++i) {
     operands.push_back(operands_.data() + (i + 1) * floats);
   }
   const auto count = static_cast<std::int64_t>(floats);
@@ -222,7 +209,7 @@ FitEngine::Meeting FitEngine::meet(double seconds) {
     last_count_ = count;
   }
   own[kNow] = clock_.now();
-  const std::vector<double> all = control_.gather(own);
+  const std::vector<double> all = control_.gather(std::span<const double>(own));
   Meeting out;
   double latest = 0;
   const auto add = [](double& sum, double value) {
@@ -241,7 +228,7 @@ FitEngine::Meeting FitEngine::meet(double seconds) {
 }
 
 double FitEngine::least_seconds(const Observation& cell) const {
-  if (cell.kind == ObservationKind::kGather) return 0;  // who only sends would run ahead
+  if (cell.kind == ObservationKind::kGather) return 0;  // ranks that only send would run ahead
   if (cell.kind == ObservationKind::kReduction) return kReductionSeconds;
   return options_.has_messages ? kNetworkSeconds : kBatchSeconds;
 }
@@ -273,7 +260,7 @@ bool FitEngine::visit(FitGroup& group, int repetitions) {
   const std::size_t num_cells = group.cells.size();
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     for (std::size_t k = 0; k < num_cells; ++k) {
-      const std::size_t which = (k + static_cast<std::size_t>(repetition)) % num_cells;
+      const std::size_t which = (k + idx(repetition)) % num_cells;
       Observation& cell = group.cells[which];
       const Body body = body_of(cell);
       const auto batch = group.batches[which];

@@ -19,9 +19,6 @@
 
 namespace gar::measure {
 
-/// The text of every rank. Collective.
-std::vector<std::string> gather_texts(Control& control, const std::string& text);
-
 /// A clock that all ranks share, compared message by message: what a rank says about its time when it sends is in the
 /// past for whoever receives it. Bounds from many messages in both directions leave little room.
 class CommonClock {
@@ -48,12 +45,12 @@ struct FitEngineOptions {
 
 class FitEngine {
  public:
-  FitEngine(GroupWorld& world, Control& control, const FitEngineOptions& options);
+  FitEngine(World& world, Control& control, const FitEngineOptions& options);
 
-  /// Adds repetitions to all cells of a group; false: somebody wants to stop, and the last ones are missing.
+  /// Adds repetitions to all cells of a group; false: a rank was asked to stop, and the last ones are missing.
   bool visit(FitGroup& group, int repetitions);
-  /// All ranks at once, each on its own or with a partner: the seconds of every rank, or nothing when somebody wants to
-  /// stop. `body` may be empty: this rank takes no part.
+  /// All ranks at once, each on its own or with a partner: the seconds of every rank, or nothing when a rank was asked
+  /// to stop. `body` may be empty: this rank takes no part.
   std::optional<std::vector<double>> time_ranks(const std::function<void()>& body);
   /// Memory for `most_floats` floats each.
   [[nodiscard]] float* input() { return input_.data(); }
@@ -65,13 +62,13 @@ class FitEngine {
     std::vector<std::int64_t> servers;
     std::string algorithm;  ///< empty: the MPI library's own, or x-to-1
     std::int64_t max_senders = 0;
-    std::shared_ptr<BenchGroup> group;
+    std::shared_ptr<Group> group;
     std::optional<Communicator> communicator;
   };
   /// What one repetition of a cell runs; without either: nothing, on this rank.
   struct Body {
     std::function<void()> run;
-    std::function<double(std::int64_t)> time;  ///< runs it so often and says what one took, by the GPU's clock
+    std::function<double(std::int64_t)> time;  ///< runs it that often and says what one took, by the GPU's clock
     explicit operator bool() const { return run || time; }
   };
   /// Floats on the host, or on a GPU.
@@ -104,11 +101,11 @@ class FitEngine {
   /// Runs every cell without counting it, and finds out the batches. False as above.
   bool warm_up(FitGroup& group);
   /// Runs it `batch` times from the agreed moment on; seconds of one, or -1. `is_alone`: no rank waits for another, so
-  /// who has to wait for a core has done so since that moment.
+  /// a rank that has to wait for a core has done so since that moment.
   double time(const Body& body, std::int64_t batch, double expected_s, bool is_alone = false);
   Meeting meet(double seconds);
 
-  GroupWorld& world_;
+  World& world_;
   Control& control_;
   FitEngineOptions options_;
   CommonClock clock_;

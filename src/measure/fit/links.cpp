@@ -4,20 +4,19 @@
 #include <algorithm>
 #include <map>
 
+#include "base/index.hpp"
+#include "gar/stats.hpp"
+
 namespace gar::measure {
 namespace {
 
 constexpr int kShortTimes = 3;
 constexpr int kLongTimes = 5;
-constexpr std::int64_t kShortPart =
-    4;  ///< of the long messages; shorter ones may be no more than what buffers take at once
+/// Short messages have this part of the long ones' length: still shorter ones would just fill buffers.
+constexpr std::int64_t kShortPart = 4;
 constexpr std::size_t kMaxServerLinks = 64;
-constexpr double kFilled = 1.15;  ///< a link that makes its servers so much slower than their own do is full
-
-double median_value(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+/// A link is full if its servers take this many times as long over it as over their own links.
+constexpr double kFilled = 1.15;
 
 LinkPair::End end_of(const Topology& topology, const ExpandedTree& tree, std::size_t index) {
   const std::int32_t rank = tree.first_rank[index];
@@ -42,18 +41,17 @@ int partner_of(const std::vector<LinkPair>& pairs, int rank) {
 double slowest_of(const LinkPair& pair, const std::vector<double>& seconds) {
   double out = 0;
   for (const std::int64_t first : {pair.a.first_server, pair.b.first_server}) {
-    for (std::int64_t i = 0; i < pair.num_servers; ++i)
-      out = std::max(out, seconds[static_cast<std::size_t>(first + i)]);
+    for (std::int64_t i = 0; i < pair.num_servers; ++i) out = std::max(out, seconds[idx(first + i)]);
   }
   return out;
 }
 
 Estimate beta_of(const PairTimes& times, double floats) {
-  const double start = median_value(times.short_s);
+  const double start = median(times.short_s);
   const double all = static_cast<double>(times.pair.num_servers) * floats * (1 - 1.0 / kShortPart);
   const auto beta = [&](double seconds) { return std::max(seconds - start, 0.0) / all; };
   const auto [least, most] = std::minmax_element(times.long_s.begin(), times.long_s.end());
-  return {beta(median_value(times.long_s)), beta(*least), beta(*most), true};
+  return {beta(median(times.long_s)), beta(*least), beta(*most), true};
 }
 
 }  // namespace
@@ -71,10 +69,10 @@ std::vector<std::vector<LinkPair>> link_rounds(const Topology& topology, const s
       const std::size_t b = below[(i + 1) % count];
       LinkPair pair{end_of(topology, tree, a), end_of(topology, tree, b),
                     std::min(num_servers_below(tree, a), num_servers_below(tree, b))};
-      const auto host = [&](const LinkPair::End& end) { return host_of[static_cast<std::size_t>(end.first_server)]; };
+      const auto host = [&](const LinkPair::End& end) { return host_of[idx(end.first_server)]; };
       if (host(pair.a) == host(pair.b)) continue;
       const std::size_t turn = i + 1 == count && count % 2 == 1 ? 2 : i % 2;
-      const auto height = topology.height(tree.node[static_cast<std::size_t>(parent)]);
+      const auto height = topology.height(tree.node[idx(parent)]);
       rounds[{height, turn}].push_back(std::move(pair));
     }
   }
@@ -88,7 +86,7 @@ std::vector<LinkProfile> links_of(const std::vector<PairTimes>& times, double fl
   for (const PairTimes& t : times) {
     if (t.pair.a.level == 0 && t.pair.b.level == 0) server_betas.push_back(beta_of(t, floats).value);
   }
-  const double server_beta = server_betas.empty() ? 0 : median_value(server_betas);
+  const double server_beta = median(server_betas);
   std::vector<LinkProfile> out;
   std::size_t num_server_links = 0;
   for (const PairTimes& t : times) {

@@ -37,7 +37,7 @@ struct PairTimes {
 /// the servers below cannot fill are not identified. Those of servers only up to 64.
 std::vector<LinkProfile> links_of(const std::vector<PairTimes>& times, double floats);
 
-/// Nothing: somebody wants to stop. Messages have `floats` floats.
+/// Messages have `floats` floats. Nothing: a rank was asked to stop.
 std::optional<std::vector<LinkProfile>> measure_links(FitEngine& engine, MpiSession& mpi, const Topology& topology,
                                                       const std::vector<int>& host_of, std::int64_t floats);
 

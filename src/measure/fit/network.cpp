@@ -19,6 +19,7 @@
 #include "gar/errors.hpp"
 #include "gar/version.hpp"
 #include "measure/fit/engine.hpp"
+#include "topology/hosts.hpp"
 
 namespace gar::measure {
 namespace {
@@ -58,8 +59,8 @@ struct Machine {
   std::set<int> processors;
 };
 std::map<std::string, Machine> find_machines(Control& control) {
-  const std::vector<std::string> boots = gather_texts(control, first_line("/proc/sys/kernel/random/boot_id"));
-  const std::vector<std::string> processors = gather_texts(control, own_processors());
+  const std::vector<std::string> boots = control.gather_texts(first_line("/proc/sys/kernel/random/boot_id"));
+  const std::vector<std::string> processors = control.gather_texts(own_processors());
   std::map<std::string, Machine> out;
   for (std::size_t r = 0; r < boots.size(); ++r) {
     Machine& machine = out[boots[r]];
@@ -85,14 +86,14 @@ std::string date_now() {
   return text.data();
 }
 
-Provenance find_provenance(GroupWorld& world, Control& control, const std::vector<int>& host_of) {
+Provenance find_provenance(World& world, Control& control, const std::vector<int>& host_of) {
   Provenance out;
   out.date = date_now();
   out.command = words_of(own_arguments());
   out.gar_version = version();
   utsname names = {};
   uname(&names);
-  const std::vector<std::string> host_names = gather_texts(control, names.nodename);
+  const std::vector<std::string> host_names = control.gather_texts(names.nodename);
   for (std::size_t r = 0; r < host_names.size(); ++r) {
     const bool is_new = std::find(out.hosts.begin(), out.hosts.end(), host_names[r]) == out.hosts.end();
     if (is_new && (r == 0 || host_of[r] != host_of[r - 1])) out.hosts.push_back(host_names[r]);
@@ -107,60 +108,27 @@ Provenance find_provenance(GroupWorld& world, Control& control, const std::vecto
 }  // namespace
 
 Topology discovered_topology(const std::vector<int>& host_of) {
-  std::vector<std::int64_t> ranks_of_host;
-  bool is_in_order = true;
-  for (std::size_t r = 0; r < host_of.size(); ++r) {
-    if (r > 0 && host_of[r] == host_of[r - 1]) {
-      ++ranks_of_host.back();
-      continue;
-    }
-    is_in_order = is_in_order && host_of[r] == static_cast<int>(ranks_of_host.size());
-    ranks_of_host.push_back(1);
+  const int num_hosts = 1 + *std::max_element(host_of.begin(), host_of.end());
+  HostNodes nodes;
+  nodes.rank.name = nodes.lone_rank.name = "rank";
+  nodes.host.name = "host";
+  nodes.network.name = "network";
+  if (num_hosts == 1 || num_hosts < static_cast<int>(host_of.size())) {
+    return topology_of_hosts(num_hosts == 1 ? "host" : "network", host_of, {}, nodes);
   }
-  const auto num_ranks = static_cast<std::int64_t>(host_of.size());
-  std::vector<Node> nodes(1);
-  nodes[0].name = "rank";
-  Node root;
-  root.name = ranks_of_host.size() == 1 ? "host" : "network";
-  const bool has_several = *std::max_element(ranks_of_host.begin(), ranks_of_host.end()) > 1;
-  if (ranks_of_host.size() == 1 || !is_in_order) {
-    root.children = {{0, num_ranks}};
-  } else if (!has_several) {
-    nodes[0].name = "host";
-    root.children = {{0, num_ranks}};
-  } else {
-    for (const std::int64_t count : ranks_of_host) {
-      Node host;
-      host.name = "host";
-      host.children = {{0, count}};
-      root.children.push_back({static_cast<NodeId>(nodes.size()), 1});
-      nodes.push_back(std::move(host));
-    }
-  }
-  nodes.push_back(std::move(root));
-  const auto id = static_cast<NodeId>(nodes.size()) - 1;
-  return {ranks_of_host.size() == 1 ? "host" : "network", std::move(nodes), id};
+  // One rank on every host: the hosts themselves are the servers.
+  nodes.rank.name = "host";
+  nodes.host.name = "network";
+  return topology_of_hosts("network", std::vector<int>(host_of.size(), 0), {}, nodes);
 }
 
 Topology place_on(const Topology& network, const std::vector<int>& host_of) {
-  const auto num_ranks = static_cast<std::int64_t>(host_of.size());
-  if (network.num_servers() == num_ranks) return network;
-  const std::int64_t num_hosts = 1 + *std::max_element(host_of.begin(), host_of.end());
-  if (network.num_servers() != num_hosts || num_hosts < 2) {
-    throw InvalidArgument(
-        fmt::format("the topology '{}' has {} servers, but there are {} ranks on {} host{}; accepted is one server per "
-                    "rank, such as star:{}, or one per host",
-                    network.name(), network.num_servers(), num_ranks, num_hosts, num_hosts == 1 ? "" : "s", num_ranks));
-  }
-  if (!std::is_sorted(host_of.begin(), host_of.end())) {
-    throw InvalidArgument(
-        fmt::format("the topology '{}' has one server per host, and the ranks of a host do not follow each other; "
-                    "accepted is a job whose ranks fill one host after the other",
-                    network.name()));
-  }
+  if (network.num_servers() == static_cast<std::int64_t>(host_of.size())) return network;
+  const std::vector<std::int64_t> servers = servers_of_ranks(network, host_of);
+  check_order(network, servers);
   Node rank;
   rank.name = "rank";
-  return place_ranks(network, {host_of.begin(), host_of.end()}, rank);
+  return place_ranks(network, servers, rank);
 }
 
 double shared_cores(const Topology& topology, double num_cores, double num_ranks) {
@@ -177,13 +145,13 @@ namespace {
 /// Ranks that share a GPU share its memory, as ranks that share a core do that.
 void place_on_gpus(CudaSession& cuda, const FitConfig& config, FitNetwork& out) {
   const auto num_ranks = static_cast<double>(out.host_of.size());
-  out.provenance.transport = num_ranks > 1 ? word(config.transport) : "";
+  out.provenance.transport = num_ranks > 1 ? std::string(to_string(config.transport)) : "";
   out.cores = shared_cores(out.topology, cuda.num_devices(), num_ranks);
 }
 
 }  // namespace
 
-FitNetwork find_network(GroupWorld& world, Control& control, const FitConfig& config) {
+FitNetwork find_network(World& world, Control& control, const FitConfig& config) {
   const auto size = static_cast<std::size_t>(world.size());
   std::vector<int> host_of = world.mpi() != nullptr ? world.mpi()->hosts() : std::vector<int>(size, 0);
   const int num_hosts = 1 + *std::max_element(host_of.begin(), host_of.end());
@@ -192,7 +160,7 @@ FitNetwork find_network(GroupWorld& world, Control& control, const FitConfig& co
   out.provenance = find_provenance(world, control, host_of);
   out.host_of = std::move(host_of);
   out.is_memory = num_hosts < static_cast<int>(size);
-  const bool is_mpi = world.mpi() != nullptr && config.transport == BenchTransport::kMpi;
+  const bool is_mpi = world.mpi() != nullptr && config.transport == TransportKind::kMpi;
   out.has_messages = is_mpi || num_hosts > 1;
   out.provenance.transport = num_hosts == static_cast<int>(size) || is_mpi ? "mpi" : num_hosts > 1 ? "shm+mpi" : "shm";
   for (const auto& [boot, machine] : find_machines(control)) {

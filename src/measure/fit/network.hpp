@@ -19,11 +19,12 @@ struct FitNetwork {
   bool has_messages = false;           ///< something goes through MPI
   std::int64_t ranks_per_machine = 1;  ///< on the fullest one
 };
-/// Collective. Throws InvalidArgument when the given topology has as many servers as there are neither ranks nor hosts.
-FitNetwork find_network(GroupWorld& world, Control& control, const FitConfig& config);
+/// Collective. Throws InvalidArgument when the number of servers of the given topology is neither that of ranks nor
+/// that of hosts.
+FitNetwork find_network(World& world, Control& control, const FitConfig& config);
 
-/// Hosts and the ranks on them as a tree, parameters 0. Ranks whose hosts do not follow each other are all on one
-/// switch.
+/// Hosts and the ranks on them as a tree, parameters 0. Where the ranks of a host do not follow each
+/// other, all ranks are on one switch.
 Topology discovered_topology(const std::vector<int>& host_of);
 /// The given network with one server per rank. Throws InvalidArgument.
 Topology place_on(const Topology& network, const std::vector<int>& host_of);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "gar/fit_design.hpp"
 #include "gar/measure/fit.hpp"
 #include "gar/measure/launch.hpp"
@@ -18,7 +19,7 @@
 namespace gar::measure {
 namespace {
 
-/// Ranks that have nothing to do wait for the others as long as these take; who dies is noticed otherwise.
+/// Ranks that have nothing to do wait for the others as long as these take; a rank that dies is noticed in another way.
 constexpr double kControlTimeout = 3600;
 constexpr double kMostFloats = 4e6;
 constexpr double kMostDeviceFloats = 1 << 26;                         ///< 256 MiB
@@ -33,13 +34,12 @@ constexpr std::int64_t kAdmitted = 2;  ///< senders at once: what the runtime ad
 constexpr double kLinkShare = 0.25;    ///< of the largest length, for messages over single links
 
 /// What a rank may take without driving others out.
-double memory_of_rank(GroupWorld& world, Control& control, const FitNetwork& network) {
+double memory_of_rank(World& world, Control& control, const FitNetwork& network) {
   CudaSession* cuda = world.cuda();
   const double available = cuda != nullptr ? static_cast<double>(cuda->free_bytes()) : available_bytes();
-  const double less = available < 0 ? -kAssumedMemory : -available;  // the largest of negative ones is the least
   const auto sharers =
       static_cast<double>(cuda != nullptr ? ranks_per_gpu(*cuda, world.size()) : network.ranks_per_machine);
-  return -control.largest(std::span(&less, 1)).front() / 4 / sharers;
+  return control.smallest(available < 0 ? kAssumedMemory : available) / 4 / sharers;
 }
 
 std::vector<double> device_reduction_sizes(double memory_bytes) {
@@ -65,7 +65,7 @@ std::vector<double> reduction_sizes(double memory_bytes, double budget_s, double
 
 class Run {
  public:
-  Run(GroupWorld& world, const FitConfig& config, const std::function<void(const std::string&)>& on_progress)
+  Run(World& world, const FitConfig& config, const std::function<void(const std::string&)>& on_progress)
       : world_(world),
         config_(config),
         on_progress_(on_progress),
@@ -106,7 +106,7 @@ class Run {
   [[nodiscard]] FitEngineOptions engine_options() const {
     FitEngineOptions out{config_.timeout_s, network_.has_messages, 2 * most_floats_};
     // Streams, events and mappings of a GPU are scarcer than shared memory, NCCL's buffers scarcer than both.
-    if (world_.cuda() != nullptr) out.max_runners = config_.transport == BenchTransport::kNccl ? 8 : 32;
+    if (world_.cuda() != nullptr) out.max_runners = config_.transport == TransportKind::kNccl ? 8 : 32;
     return out;
   }
   [[nodiscard]] FitScope scope() const {
@@ -119,7 +119,7 @@ class Run {
     on_progress_(fmt::format("{:.0f}% of {:g} s: {}", percent, config_.budget_s, what));
   }
 
-  /// A ring of all ranks, longer and longer; false: somebody wants to stop.
+  /// A ring of all ranks, longer and longer; false: a rank was asked to stop.
   bool choose_lengths() {
     constexpr double kFirst = 128;
     constexpr double kFactor = 8;
@@ -154,15 +154,16 @@ class Run {
 
   /// Rank 0's choice, for all ranks.
   std::optional<FitVisit> agree_on_visit() {
-    std::array<double, 2> own{-1, 0};
+    constexpr std::int64_t kNothing = -1;
+    std::array<std::int64_t, 2> own{kNothing, 0};
     if (world_.rank() == 0) {
       if (const std::optional<FitVisit> visit = next_visit(groups_, config_.budget_s, elapsed())) {
-        own = {static_cast<double>(visit->group), static_cast<double>(visit->repetitions)};
+        own = {static_cast<std::int64_t>(visit->group), visit->repetitions};
       }
     }
-    const std::vector<double> all = control_.gather(own);
-    if (all[0] < 0) return std::nullopt;
-    return FitVisit{static_cast<std::size_t>(all[0]), static_cast<int>(all[1])};
+    const std::vector<std::int64_t> all = control_.gather(std::span<const std::int64_t>(own));
+    if (all[0] == kNothing) return std::nullopt;
+    return FitVisit{idx(all[0]), static_cast<int>(all[1])};
   }
 
   bool measure(FitRun& out) {
@@ -212,7 +213,7 @@ class Run {
     control_.barrier();
   }
 
-  GroupWorld& world_;
+  World& world_;
   const FitConfig& config_;
   const std::function<void(const std::string&)>& on_progress_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -228,7 +229,7 @@ class Run {
 
 }  // namespace
 
-FitRun run_fit(GroupWorld& world, const FitConfig& config, const std::function<void(const std::string&)>& on_progress) {
+FitRun run_fit(World& world, const FitConfig& config, const std::function<void(const std::string&)>& on_progress) {
   return Run(world, config, on_progress).run();
 }
 

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <map>
 #include <new>
+#include <utility>
 
 #include "gar/errors.hpp"
+#include "measure/launch/failures.hpp"
 
 namespace gar::measure {
 
@@ -30,10 +33,18 @@ Failure describe_failure(const std::exception_ptr& error) {
   }
 }
 
-void print_failure(std::string_view message) {
-  const std::string text = fmt::format("gar: {}\n", message);
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
+void report_failures(const std::vector<RankFailure>& failures, int num_ranks, const Report& report) {
+  std::map<std::string, std::vector<int>> ranks_with;
+  for (const RankFailure& failure : failures) ranks_with[failure.message].push_back(failure.rank);
+  for (const RankFailure& failure : failures) {
+    const auto found = ranks_with.find(failure.message);
+    if (found == ranks_with.end()) continue;  // reported with the first of these ranks
+    std::vector<int> ranks = std::move(found->second);
+    ranks_with.erase(found);
+    std::sort(ranks.begin(), ranks.end());
+    const bool is_of_all = static_cast<int>(ranks.size()) == num_ranks;
+    report(is_of_all ? failure.message : fmt::format("{}: {}", rank_words(ranks), failure.message));
+  }
 }
 
 }  // namespace gar::measure

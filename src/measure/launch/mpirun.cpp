@@ -1,4 +1,4 @@
-// MPI: whether an mpirun has started this process, and how to start one.
+// An mpirun: whether one has started this process, and how to start one.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -21,12 +21,12 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "gar/environment.hpp"
 #include "gar/measure/launch.hpp"
 
 namespace gar::measure {
 namespace {
 
-constexpr const char* kStartedByUs = "GAR_BENCH_STARTED";
 constexpr std::array<MpiLibrary, 2> kLibraries{MpiLibrary::kOpenMpi, MpiLibrary::kMpich};
 
 std::optional<int> number(const char* text) {
@@ -45,7 +45,7 @@ struct Ended {
 
 /// Starts a command and waits for it. Ctrl-C at a terminal reaches it by itself, a signal to this process is handed on;
 /// it ends with this process.
-Ended run_command(const std::vector<std::string>& words) {
+Ended run_command(const std::vector<std::string>& words, const Report& report) {
   sigset_t signals;
   sigset_t before;
   sigemptyset(&signals);
@@ -62,7 +62,7 @@ Ended run_command(const std::vector<std::string>& words) {
     try {
       become(words);
     } catch (const std::exception& error) {
-      print_failure(error.what());
+      report(error.what());
       _exit(kExitRunTime);
     }
   }
@@ -214,6 +214,10 @@ std::optional<MpiJob> mpi_job(const Lookup& environment) {
   return std::nullopt;
 }
 
+std::optional<MpiJob> current_mpi_job() {
+  return mpi_job([](const char* name) { return std::getenv(name); });  // NOLINT(concurrency-mt-unsafe): only read
+}
+
 MpiCommand mpi_command(MpiLibrary library, const std::string& mpirun, int size, const MpiHost& host) {
   MpiCommand out;
   if (library == MpiLibrary::kOpenMpi) {
@@ -250,6 +254,12 @@ std::optional<std::string> find_program(MpiLibrary library) {
   return path;
 }
 
+bool has_mpi(std::optional<MpiLibrary> wish) {
+  return std::any_of(kLibraries.begin(), kLibraries.end(), [&](MpiLibrary library) {
+    return (!wish || *wish == library) && find_mpirun(library) && find_program(library);
+  });
+}
+
 void become_program(MpiLibrary library) {
   const std::optional<std::string> program = find_program(library);
   if (!program) {
@@ -263,26 +273,26 @@ void become_program(MpiLibrary library) {
   become(words);
 }
 
-int run_mpirun(std::optional<MpiLibrary> wish, int size) {
+int run_mpirun(std::optional<MpiLibrary> wish, int size, const Report& report) {
   const MpiLibrary library = choose_library(wish);
   const MpiCommand command = mpi_command(library, *find_mpirun(library), size, {num_cores(), geteuid() == 0});
   for (const auto& [name, value] : command.settings) setenv(name.c_str(), value.c_str(), 0);
-  setenv(kStartedByUs, "1", 1);
+  setenv(environment::kStarted.name, "1", 1);
   std::vector<std::string> words = command.words;
   words.push_back(*find_program(library));
   const std::vector<std::string> arguments = own_arguments();
   words.insert(words.end(), arguments.begin() + 1, arguments.end());
-  const Ended ended = run_command(words);
+  const Ended ended = run_command(words, report);
   if (ended.is_interrupted) return kExitRunTime;
   if (ended.code <= kExitRunTime) return ended.code;
   // Open MPI adds 128 to the signal that ended a rank, MPICH does not.
   const int signal = ended.code - (ended.code > 128 ? 128 : 0);
   const char* name = signal < NSIG ? sigdescr_np(signal) : nullptr;
-  print_failure(fmt::format("{} ended with code {}{}", words.front(), ended.code,
-                            name != nullptr ? fmt::format(": a rank was killed by signal {} ({})", signal, name) : ""));
+  report(fmt::format("{} ended with code {}{}", words.front(), ended.code,
+                     name != nullptr ? fmt::format(": a rank was killed by signal {} ({})", signal, name) : ""));
   return kExitRunTime;
 }
 
-bool is_started_by_us() { return std::getenv(kStartedByUs) != nullptr; }
+bool is_started_by_us() { return !environment::text(environment::kStarted).empty(); }
 
 }  // namespace gar::measure

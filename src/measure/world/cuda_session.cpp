@@ -5,8 +5,6 @@
 
 namespace gar::measure {
 
-std::string_view word(CudaPath path) { return path == CudaPath::kIpc ? "cuda-ipc" : "nccl"; }
-
 double copy_bytes_per_s(CudaSession& session, std::int64_t bytes) {
   constexpr int kWarmUp = 3;
   constexpr int kRounds = 7;

@@ -102,11 +102,19 @@ class Session : public CudaSession {
     return 1e-3 * static_cast<double>(ms) / static_cast<double>(repetitions);
   }
 
-  Communicator communicator(const CudaPlace& place, const CommunicatorOptions& options, CudaPath path) override {
-    if (path == CudaPath::kIpc) return cuda_communicator(place.name, place.rank, place.size, options);
+  Communicator communicator(const CudaPlace& place, const CommunicatorOptions& options,
+                            TransportKind transport) override {
+    if (transport != TransportKind::kNccl) return cuda_communicator(place.name, place.rank, place.size, options);
 #ifdef GAR_HAS_NCCL
-    return nccl_communicator(place.name, place.rank, place.size, options,
-                             path == CudaPath::kNccl ? NcclPath::kPlans : NcclPath::kNative);
+    return nccl_communicator(place.name, place.rank, place.size, options, NcclPath::kPlans);
+#else
+    throw std::runtime_error(kNoNccl);
+#endif
+  }
+  Communicator native_communicator([[maybe_unused]] const CudaPlace& place,
+                                   [[maybe_unused]] const CommunicatorOptions& options) override {
+#ifdef GAR_HAS_NCCL
+    return nccl_communicator(place.name, place.rank, place.size, options, NcclPath::kNative);
 #else
     throw std::runtime_error(kNoNccl);
 #endif

@@ -10,11 +10,11 @@
 #include <array>
 #include <chrono>
 #include <climits>
-#include <cstdlib>
 #include <map>
 #include <string_view>
 #include <thread>
 
+#include "gar/environment.hpp"
 #include "gar/errors.hpp"
 #include "gar/measure/mpi_session.hpp"
 
@@ -85,10 +85,10 @@ MPI_Op mpi_op(ReduceOp op) {
   return MPI_LXOR;
 }
 
-MpiPath mpi_path(SessionPath path) {
-  return path == SessionPath::kMessages ? MpiPath::kMessages
-         : path == SessionPath::kShared ? MpiPath::kShared
-                                        : MpiPath::kHierarchy;
+MpiPath mpi_path(TransportKind transport) {
+  return transport == TransportKind::kMpi   ? MpiPath::kMessages
+         : transport == TransportKind::kShm ? MpiPath::kShared
+                                            : MpiPath::kHierarchy;
 }
 
 void native_on(MPI_Comm comm, const Call& call) {
@@ -134,8 +134,8 @@ class Group : public MpiGroup {
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
-  Communicator communicator(const CommunicatorOptions& options, SessionPath path) override {
-    return mpi_communicator(comm_, options, mpi_path(path));
+  Communicator communicator(const CommunicatorOptions& options, TransportKind transport) override {
+    return mpi_communicator(comm_, options, mpi_path(transport));
   }
   void native(const Call& call) override { native_on(comm_, call); }
   void gather_to_first(const void* in, void* out, std::int64_t bytes) override {
@@ -157,12 +157,6 @@ class Group : public MpiGroup {
   int rank_ = 0;
   int size_ = 1;
 };
-
-/// GAR_FAKE_HOSTS, as the runtime reads it (which also complains about a wrong one).
-int num_fake_hosts() {
-  const char* text = std::getenv("GAR_FAKE_HOSTS");  // NOLINT(concurrency-mt-unsafe): only read
-  return text == nullptr ? 1 : std::max(1, std::atoi(text));
-}
 
 class Session : public MpiSession {
  public:
@@ -199,8 +193,8 @@ class Session : public MpiSession {
     return std::string(line);
   }
 
-  Communicator communicator(const CommunicatorOptions& options, SessionPath path) override {
-    return mpi_communicator(world_, options, mpi_path(path));
+  Communicator communicator(const CommunicatorOptions& options, TransportKind transport) override {
+    return mpi_communicator(world_, options, mpi_path(transport));
   }
 
   [[nodiscard]] std::string why_not(DataType type, std::int64_t count) const override {
@@ -241,7 +235,8 @@ class Session : public MpiSession {
     MPI_Comm_size(host, &local_size);
     std::array<int, 2> place{rank_, 0};  // first rank of the host; which of its pretended ones
     check(MPI_Bcast(place.data(), 1, MPI_INT, 0, host), "MPI_Bcast");
-    place[1] = local_rank * num_fake_hosts() / local_size;
+    place[1] =
+        static_cast<int>(local_rank * environment::whole_number(environment::kFakeHosts).value_or(1) / local_size);
     MPI_Comm_free(&host);
     std::vector<std::array<int, 2>> all(static_cast<std::size_t>(size_));
     check(MPI_Allgather(place.data(), 2, MPI_INT, all.data(), 2, MPI_INT, world_), "MPI_Allgather");

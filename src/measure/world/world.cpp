@@ -1,35 +1,61 @@
-// The ranks of a benchmark.
+// The four kinds of worlds.
 #include "gar/measure/world.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
+
+#include "base/index.hpp"
 
 namespace gar::measure {
 namespace {
 
 std::string processes(int count) { return count == 1 ? "1 process" : fmt::format("{} processes", count); }
 
-class ThreadWorld : public BenchWorld {
+/// Where this rank stands among the ranks of a group; nothing: it is not one of them.
+std::optional<int> place_in(const std::vector<int>& ranks, int rank) {
+  const auto self = std::find(ranks.begin(), ranks.end(), rank);
+  if (self == ranks.end()) return std::nullopt;
+  return static_cast<int>(self - ranks.begin());
+}
+
+class ThreadGroup : public Group {
  public:
-  ThreadWorld(ThreadHall& hall, int rank, std::function<bool()> is_stopping)
-      : hall_(hall), rank_(rank), is_stopping_(std::move(is_stopping)) {}
+  ThreadGroup(ThreadCommunicators& communicators, int rank) : communicators_(communicators), rank_(rank) {}
+  Communicator communicator(const CommunicatorOptions& options) override { return communicators_.take(rank_, options); }
+
+ private:
+  ThreadCommunicators& communicators_;
+  int rank_;
+};
+
+class ThreadWorld : public World {
+ public:
+  ThreadWorld(ThreadCommunicators& communicators, int rank, std::function<bool()> is_stopping)
+      : communicators_(communicators), rank_(rank), is_stopping_(std::move(is_stopping)) {}
   [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] int size() const override { return hall_.size(); }
+  [[nodiscard]] int size() const override { return communicators_.size(); }
   [[nodiscard]] std::string words() const override {
     return fmt::format("{} thread{} of one process", size(), size() == 1 ? "" : "s");
   }
-  Communicator communicator(const CommunicatorOptions& options) override { return hall_.take(rank_, options); }
+  Communicator communicator(const CommunicatorOptions& options) override { return communicators_.take(rank_, options); }
+  std::unique_ptr<Group> group(const std::vector<int>& ranks) override {
+    const std::size_t number = num_groups_++;
+    const std::optional<int> self = place_in(ranks, rank_);
+    if (!self) return nullptr;
+    return std::make_unique<ThreadGroup>(communicators_.group(number, static_cast<int>(ranks.size())), *self);
+  }
   [[nodiscard]] bool is_stopping() const override { return is_stopping_(); }
 
  private:
-  ThreadHall& hall_;
+  ThreadCommunicators& communicators_;
   int rank_;
   std::function<bool()> is_stopping_;
+  std::size_t num_groups_ = 0;
 };
 
-class ProcessGroup : public BenchGroup {
+class ProcessGroup : public Group {
  public:
   ProcessGroup(std::string name, int rank, int size) : name_(std::move(name)), rank_(rank), size_(size) {}
   Communicator communicator(const CommunicatorOptions& options) override {
@@ -43,7 +69,7 @@ class ProcessGroup : public BenchGroup {
   int num_made_ = 0;
 };
 
-class ProcessWorld : public GroupWorld {
+class ProcessWorld : public World {
  public:
   explicit ProcessWorld(const LocalRank& rank) : rank_(rank) {}
   [[nodiscard]] int rank() const override { return rank_.rank; }
@@ -53,12 +79,12 @@ class ProcessWorld : public GroupWorld {
     return shared_memory_communicator(fmt::format("{}-{}", rank_.name, num_made_++), rank_.rank, rank_.size, options);
   }
   [[nodiscard]] bool is_stopping() const override { return rank_.is_stopping(); }
-  std::unique_ptr<BenchGroup> group(const std::vector<int>& ranks) override {
+  std::unique_ptr<Group> group(const std::vector<int>& ranks) override {
     const int number = num_groups_++;
-    const auto self = std::find(ranks.begin(), ranks.end(), rank_.rank);
-    if (self == ranks.end()) return nullptr;
-    return std::make_unique<ProcessGroup>(fmt::format("{}-g{}", rank_.name, number),
-                                          static_cast<int>(self - ranks.begin()), static_cast<int>(ranks.size()));
+    const std::optional<int> self = place_in(ranks, rank_.rank);
+    if (!self) return nullptr;
+    return std::make_unique<ProcessGroup>(fmt::format("{}-g{}", rank_.name, number), *self,
+                                          static_cast<int>(ranks.size()));
   }
 
  private:
@@ -67,27 +93,30 @@ class ProcessWorld : public GroupWorld {
   int num_groups_ = 0;
 };
 
-class CudaGroup : public BenchGroup {
+class CudaGroup : public Group {
  public:
-  CudaGroup(CudaSession& session, CudaPath path, CudaPlace place)
-      : session_(session), path_(path), place_(std::move(place)) {}
+  CudaGroup(CudaSession& session, TransportKind transport, CudaPlace place)
+      : session_(session), transport_(transport), place_(std::move(place)) {}
   Communicator communicator(const CommunicatorOptions& options) override {
     CudaPlace place = place_;
     place.name += fmt::format("-{}", num_made_++);
-    return session_.communicator(place, options, path_);
+    return session_.communicator(place, options, transport_);
   }
 
  private:
   CudaSession& session_;
-  CudaPath path_;
+  TransportKind transport_;
   CudaPlace place_;
   int num_made_ = 0;
 };
 
-class CudaWorld : public GroupWorld {
+class CudaWorld : public World {
  public:
-  CudaWorld(const LocalRank& rank, CudaSession& session, CudaPath path)
-      : rank_(rank), session_(session), path_(path), all_(session, path, {rank.name + "-d", rank.rank, rank.size}) {}
+  CudaWorld(const LocalRank& rank, CudaSession& session, TransportKind transport)
+      : rank_(rank),
+        session_(session),
+        transport_(transport),
+        all_(session, transport, {rank.name + "-d", rank.rank, rank.size}) {}
   [[nodiscard]] int rank() const override { return rank_.rank; }
   [[nodiscard]] int size() const override { return rank_.size; }
   [[nodiscard]] std::string words() const override {
@@ -103,48 +132,45 @@ class CudaWorld : public GroupWorld {
   CudaSession* cuda() override { return &session_; }
   std::optional<Communicator> native_communicator(const CommunicatorOptions& options) override {
     const CudaPlace place{fmt::format("{}-n{}", rank_.name, num_native_++), rank_.rank, rank_.size};
-    return session_.communicator(place, options, CudaPath::kNcclNative);
+    return session_.native_communicator(place, options);
   }
   [[nodiscard]] bool is_stopping() const override { return rank_.is_stopping(); }
-  std::unique_ptr<BenchGroup> group(const std::vector<int>& ranks) override {
+  std::unique_ptr<Group> group(const std::vector<int>& ranks) override {
     const int number = num_groups_++;
-    const auto self = std::find(ranks.begin(), ranks.end(), rank_.rank);
-    if (self == ranks.end()) return nullptr;
-    const CudaPlace place{fmt::format("{}-g{}", rank_.name, number), static_cast<int>(self - ranks.begin()),
-                          static_cast<int>(ranks.size())};
-    return std::make_unique<CudaGroup>(session_, path_, place);
+    const std::optional<int> self = place_in(ranks, rank_.rank);
+    if (!self) return nullptr;
+    const CudaPlace place{fmt::format("{}-g{}", rank_.name, number), *self, static_cast<int>(ranks.size())};
+    return std::make_unique<CudaGroup>(session_, transport_, place);
   }
 
  private:
   LocalRank rank_;
   CudaSession& session_;
-  CudaPath path_;
+  TransportKind transport_;
   CudaGroup all_;
   int num_made_ = 0;
   int num_native_ = 0;
   int num_groups_ = 0;
 };
 
-class JobGroup : public BenchGroup {
+class JobGroup : public Group {
  public:
-  JobGroup(std::unique_ptr<MpiGroup> group, SessionPath path) : group_(std::move(group)), path_(path) {}
+  JobGroup(std::unique_ptr<MpiGroup> group, TransportKind transport)
+      : group_(std::move(group)), transport_(transport) {}
   Communicator communicator(const CommunicatorOptions& options) override {
-    return group_->communicator(options, path_);
+    return group_->communicator(options, transport_);
   }
   MpiGroup* mpi() override { return group_.get(); }
 
  private:
   std::unique_ptr<MpiGroup> group_;
-  SessionPath path_;
+  TransportKind transport_;
 };
 
-class MpiWorld : public GroupWorld {
+class MpiWorld : public World {
  public:
-  MpiWorld(MpiSession& session, BenchTransport transport, std::function<bool()> is_stopping)
-      : session_(session), is_stopping_(std::move(is_stopping)) {
-    if (transport == BenchTransport::kShm) path_ = SessionPath::kShared;
-    if (transport == BenchTransport::kMpi) path_ = SessionPath::kMessages;
-  }
+  MpiWorld(MpiSession& session, TransportKind transport, std::function<bool()> is_stopping)
+      : session_(session), transport_(transport), is_stopping_(std::move(is_stopping)) {}
   [[nodiscard]] int rank() const override { return session_.rank(); }
   [[nodiscard]] int size() const override { return session_.size(); }
   [[nodiscard]] std::string words() const override {
@@ -152,24 +178,24 @@ class MpiWorld : public GroupWorld {
   }
   Communicator communicator(const CommunicatorOptions& options) override {
     // The first one is for control, which should not depend on what is measured.
-    return session_.communicator(options, num_made_++ == 0 ? SessionPath::kHierarchy : path_);
+    return session_.communicator(options, num_made_++ == 0 ? TransportKind::kAuto : transport_);
   }
   MpiSession* mpi() override { return &session_; }
   [[nodiscard]] bool is_stopping() const override { return is_stopping_(); }
-  std::unique_ptr<BenchGroup> group(const std::vector<int>& ranks) override {
+  std::unique_ptr<Group> group(const std::vector<int>& ranks) override {
     std::unique_ptr<MpiGroup> made = session_.group(ranks);
     if (!made) return nullptr;
-    return std::make_unique<JobGroup>(std::move(made), path_);
+    return std::make_unique<JobGroup>(std::move(made), transport_);
   }
 
  private:
   MpiSession& session_;
-  SessionPath path_ = SessionPath::kHierarchy;
+  TransportKind transport_;
   std::function<bool()> is_stopping_;
   int num_made_ = 0;
 };
 
-Communicator control_communicator(BenchWorld& world, double timeout_s) {
+Communicator control_communicator(World& world, double timeout_s) {
   CommunicatorOptions options;
   options.timeout_s = std::max(timeout_s, 10.0);
   // Any parameters will do, and none have to be measured.
@@ -180,25 +206,31 @@ Communicator control_communicator(BenchWorld& world, double timeout_s) {
 
 }  // namespace
 
-Communicator ThreadHall::take(int rank, const CommunicatorOptions& options) {
+Communicator ThreadCommunicators::take(int rank, const CommunicatorOptions& options) {
   const std::lock_guard lock(mutex_);
-  const std::size_t number = num_taken_[static_cast<std::size_t>(rank)]++;
+  const std::size_t number = num_taken_[idx(rank)]++;
   if (number == made_.size()) made_.push_back(thread_communicators(size_, options));
-  return std::move(made_[number][static_cast<std::size_t>(rank)]);
+  return std::move(made_[number][idx(rank)]);
 }
 
-std::unique_ptr<BenchWorld> thread_world(ThreadHall& hall, int rank, std::function<bool()> is_stopping) {
-  return std::make_unique<ThreadWorld>(hall, rank, std::move(is_stopping));
+ThreadCommunicators& ThreadCommunicators::group(std::size_t number, int size) {
+  const std::lock_guard lock(mutex_);
+  if (groups_.size() <= number) groups_.resize(number + 1);
+  if (!groups_[number]) groups_[number] = std::make_unique<ThreadCommunicators>(size);
+  return *groups_[number];
 }
 
-std::unique_ptr<GroupWorld> process_world(const LocalRank& rank) { return std::make_unique<ProcessWorld>(rank); }
-
-std::unique_ptr<GroupWorld> cuda_world(const LocalRank& rank, CudaSession& session, CudaPath path) {
-  return std::make_unique<CudaWorld>(rank, session, path);
+std::unique_ptr<World> thread_world(ThreadCommunicators& communicators, int rank, std::function<bool()> is_stopping) {
+  return std::make_unique<ThreadWorld>(communicators, rank, std::move(is_stopping));
 }
 
-std::unique_ptr<GroupWorld> mpi_world(MpiSession& session, BenchTransport transport,
-                                      std::function<bool()> is_stopping) {
+std::unique_ptr<World> process_world(const LocalRank& rank) { return std::make_unique<ProcessWorld>(rank); }
+
+std::unique_ptr<World> cuda_world(const LocalRank& rank, CudaSession& session, TransportKind transport) {
+  return std::make_unique<CudaWorld>(rank, session, transport);
+}
+
+std::unique_ptr<World> mpi_world(MpiSession& session, TransportKind transport, std::function<bool()> is_stopping) {
   return std::make_unique<MpiWorld>(session, transport, std::move(is_stopping));
 }
 
@@ -206,24 +238,21 @@ int ranks_per_gpu(const CudaSession& session, int num_ranks) {
   return (num_ranks + session.num_devices() - 1) / session.num_devices();
 }
 
-Control::Control(BenchWorld& world, double timeout_s) : communicator_(control_communicator(world, timeout_s)) {}
+Control::Control(World& world, double timeout_s) : communicator_(control_communicator(world, timeout_s)) {}
 
-std::vector<double> Control::gather(std::span<const double> values) {
-  std::vector<double> out(values.size() * static_cast<std::size_t>(communicator_.size()));
-  communicator_.all_gather(values, std::span(out));
+std::vector<std::string> Control::gather_texts(std::string_view text) {
+  const auto own_length = static_cast<std::int64_t>(text.size());
+  const std::vector<std::int64_t> lengths = gather(std::span(&own_length, 1));
+  const std::size_t longest = idx(*std::max_element(lengths.begin(), lengths.end()));
+  std::vector<std::uint8_t> own(text.begin(), text.end());
+  own.resize(longest);
+  const std::vector<std::uint8_t> all = gather(std::span<const std::uint8_t>(own));
+  std::vector<std::string> out;
+  for (std::size_t r = 0; r < lengths.size(); ++r) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(r * longest);
+    out.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(lengths[r]));
+  }
   return out;
-}
-
-std::vector<double> Control::largest(std::span<const double> values) {
-  const std::vector<double> all = gather(values);
-  std::vector<double> out(values.begin(), values.end());
-  for (std::size_t i = 0; i < all.size(); ++i) out[i % out.size()] = std::max(out[i % out.size()], all[i]);
-  return out;
-}
-
-double Control::sum(double value) {
-  const std::vector<double> all = gather(std::span(&value, 1));
-  return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
 }  // namespace gar::measure

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.hpp"
 #include "gar/plan.hpp"
 
 namespace gar::verify_detail {
@@ -138,13 +139,6 @@ inline std::uint64_t add_saturating(std::uint64_t a, std::uint64_t b) {
   return sum < kManyTimes ? sum : kManyTimes;
 }
 
-/// A well mixed 64-bit value (splitmix64's finaliser).
-inline std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
 /// The fingerprint of a rank's contribution.
 inline std::uint64_t contribution(std::int64_t rank) { return mix(static_cast<std::uint64_t>(rank)) % kPrime; }
 

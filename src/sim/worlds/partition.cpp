@@ -29,12 +29,10 @@ namespace {
 std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 // Parts that differ by rounding only are the same.
 std::uint64_t part_bits(double x) { return (bits(x) + 0x8000U) >> 16U; }
-// Not symmetric, also where a is a mix itself.
-std::uint64_t combine(std::uint64_t a, std::uint64_t b) { return mix(a * 0x9E3779B97F4A7C15U + mix(b)); }
 
 std::uint64_t colour_of(const LinkState& l) {
   std::uint64_t h = 1;
-  for (const double x : {l.beta, l.epsilon, l.threshold, l.scale, l.extra_senders}) h = combine(h, bits(x));
+  for (const double x : {l.beta, l.epsilon, l.threshold, l.scale, l.extra_senders}) h = mix_in(h, bits(x));
   return h;
 }
 
@@ -76,7 +74,7 @@ class Refinement {
     for (std::int32_t r = 0; r < m_; ++r) {
       const ServerParams s = network_.server(r);
       auto& c = colour[static_cast<std::size_t>(r)];
-      c = combine(combine(c, bits(s.gamma)), bits(s.delta));
+      c = mix_in(mix_in(c, bits(s.gamma)), bits(s.delta));
     }
     const auto nodes = static_cast<std::size_t>(end_ - root_);
     node_colour_.resize(nodes);
@@ -108,11 +106,11 @@ class Refinement {
       std::uint64_t& c = node_colour_[local(i)];
       const NodeSpan& span = network_.span(i);
       if (network_.is_leaf(i)) c = colour[static_cast<std::size_t>(span.first_rank)];
-      c = combine(c, node_signature_[local(i)]);
-      c = combine(c, static_cast<std::uint64_t>(network_.depth(i)));
-      c = combine(c, bits(network_.topology().node(network_.node(i)).alpha));
+      c = mix_in(c, node_signature_[local(i)]);
+      c = mix_in(c, static_cast<std::uint64_t>(network_.depth(i)));
+      c = mix_in(c, bits(network_.topology().node(network_.node(i)).alpha));
       if (i != root_) {
-        c = combine(combine(c, colour_of(network_.link(i, false))), colour_of(network_.link(i, true)));
+        c = mix_in(mix_in(c, colour_of(network_.link(i, false))), colour_of(network_.link(i, true)));
         node_colour_[local(span.parent)] += mix(c);
       }
     }
@@ -121,7 +119,7 @@ class Refinement {
     for (std::int32_t r = 0; r < m_; ++r) {
       std::uint64_t h = colour[static_cast<std::size_t>(r)];
       for (std::int32_t i = network_.leaf(r); i != root_; i = network_.span(i).parent) {
-        h = combine(h, node_colour_[local(i)]);
+        h = mix_in(h, node_colour_[local(i)]);
       }
       whole[static_cast<std::size_t>(r)] = h;
     }
@@ -136,8 +134,8 @@ class Refinement {
     touched_.clear();
     const auto message = [&](std::uint64_t what, std::int32_t peer, bool is_send) {
       const std::int32_t top = network_.meeting(r, peer);
-      sum += mix(combine(combine(what, whole[static_cast<std::size_t>(peer)]),
-                         static_cast<std::uint64_t>(network_.depth(top))));
+      sum += mix(
+          mix_in(mix_in(what, whole[static_cast<std::size_t>(peer)]), static_cast<std::uint64_t>(network_.depth(top))));
       if (!is_send && !programs_.is_mirrored()) return;
       // Flows of one sender to below the same switch count once there.
       for (std::int32_t i = network_.leaf(peer); i != top; i = network_.span(i).parent) {
@@ -147,30 +145,29 @@ class Refinement {
           hash = 0;
           touched_.push_back(i);
         }
-        hash += mix(combine(what, whole[static_cast<std::size_t>(peer)]));
+        hash += mix(mix_in(what, whole[static_cast<std::size_t>(peer)]));
       }
     };
     const auto nth = static_cast<std::uint32_t>(r);
     for (std::uint64_t k = programs_.first(nth); k < programs_.end(nth); ++k) {
       const SimStep& s = programs_.step(k);
       if (s.number >= num_steps_) break;
-      const std::uint64_t step =
-          combine(static_cast<std::uint64_t>(s.number) * 2, static_cast<std::uint64_t>(s.repeat));
+      const std::uint64_t step = mix_in(static_cast<std::uint64_t>(s.number) * 2, static_cast<std::uint64_t>(s.repeat));
       for (std::uint32_t i = 0; i < s.num_send_runs + s.num_recv_runs; ++i) {
         const PeerRun& run = programs_.run(s.sends + i);
         const bool is_send = i < s.num_send_runs;
-        const std::uint64_t what = combine(step + (is_send ? 0 : 1), part_bits(run.part));
+        const std::uint64_t what = mix_in(step + (is_send ? 0 : 1), part_bits(run.part));
         for (std::int32_t j = 0; j < run.count; ++j) message(what, run.first + j * run.stride, is_send);
       }
-      sum += mix(combine(combine(step, part_bits(s.adds)), part_bits(s.accesses)));
+      sum += mix(mix_in(mix_in(step, part_bits(s.adds)), part_bits(s.accesses)));
     }
     const std::uint64_t own = whole[static_cast<std::size_t>(r)];
     for (const std::int32_t i : touched_) {
       const std::uint64_t pattern = seen_[local(i)].second;
-      sum += mix(combine(node_colour_[local(i)], pattern) + 1);
-      node_signature_[local(i)] += mix(combine(own, pattern));
+      sum += mix(mix_in(node_colour_[local(i)], pattern) + 1);
+      node_signature_[local(i)] += mix(mix_in(own, pattern));
     }
-    return combine(own, sum);
+    return mix_in(own, sum);
   }
 
   const Network& network_;
@@ -324,7 +321,7 @@ class Finder {
         const NodeSpan& span = network_.span(i);
         if (span.num_ranks() >= m_) continue;
         for (std::int32_t r = span.first_rank; r < span.end_rank; ++r) {
-          colour[static_cast<std::size_t>(r % m_)] += mix(combine(static_cast<std::uint64_t>(i), 7));
+          colour[static_cast<std::size_t>(r % m_)] += mix(mix_in(static_cast<std::uint64_t>(i), 7));
         }
       }
     }
@@ -362,7 +359,7 @@ class Finder {
       if (network_.is_leaf(i)) {
         c = out.rank_class[static_cast<std::size_t>(span.first_rank)];
       } else {
-        const std::uint64_t key = combine(hash[k], static_cast<std::uint64_t>(network_.depth(i)));
+        const std::uint64_t key = mix_in(hash[k], static_cast<std::uint64_t>(network_.depth(i)));
         c = ids.try_emplace(key, static_cast<std::uint32_t>(out.node_count.size())).first->second;
         if (c == out.node_count.size()) {
           out.node_count.push_back(0);

@@ -11,18 +11,18 @@
 #include <string>
 #include <vector>
 
-#include "measure/bench/bound.hpp"
-#include "measure/bench/buffers.hpp"
-#include "apps/gar/verbs/bench_options.hpp"
-#include "apps/gar/views/bench_report.hpp"
-#include "gar/measure/bench.hpp"
-#include "gar/measure/world.hpp"
-#include "apps/gar/verbs/fit_options.hpp"
-#include "gar/measure/fit.hpp"
 #include "apps/gar/reproduce/calc.hpp"
+#include "apps/gar/verbs/bench_options.hpp"
+#include "apps/gar/verbs/fit_options.hpp"
+#include "apps/gar/views/bench_report.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/io.hpp"
+#include "gar/measure/bench.hpp"
+#include "gar/measure/fit.hpp"
+#include "gar/measure/world.hpp"
+#include "measure/bench/bound.hpp"
+#include "measure/bench/buffers.hpp"
 
 namespace gar::cli {
 namespace {
@@ -66,7 +66,11 @@ class FakeCuda : public CudaSession {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     return seconds.count() / static_cast<double>(repetitions);
   }
-  Communicator communicator(const CudaPlace& place, const CommunicatorOptions& options, CudaPath /*path*/) override {
+  Communicator communicator(const CudaPlace& place, const CommunicatorOptions& options,
+                            TransportKind /*transport*/) override {
+    return shared_memory_communicator(place.name, place.rank, place.size, options);
+  }
+  Communicator native_communicator(const CudaPlace& place, const CommunicatorOptions& options) override {
     return shared_memory_communicator(place.name, place.rank, place.size, options);
   }
 
@@ -135,12 +139,11 @@ TEST(MemoryTraffic, OfWords) {
 TEST(CudaOptions, OfBench) {
   const BenchConfig config = parse_bench(cuda_args());
   EXPECT_EQ(config.device, Device::kCuda);
-  EXPECT_EQ(config.transport, BenchTransport::kCudaIpc);
+  EXPECT_EQ(config.transport, TransportKind::kCudaIpc);
   BenchArgs nccl = cuda_args();
   nccl.transport = "nccl";
   nccl.algo = "cps,native";
-  EXPECT_EQ(parse_bench(nccl).transport, BenchTransport::kNccl);
-  EXPECT_EQ(path_of(parse_bench(nccl).transport), CudaPath::kNccl);
+  EXPECT_EQ(parse_bench(nccl).transport, TransportKind::kNccl);
   EXPECT_TRUE(parse_bench(nccl).has_native());
 }
 
@@ -169,7 +172,7 @@ TEST(CudaOptions, RefusedByBench) {
 TEST(CudaOptions, OfFit) {
   FitArgs args;
   args.device = "cuda";
-  EXPECT_EQ(parse_fit(args).transport, BenchTransport::kCudaIpc);
+  EXPECT_EQ(parse_fit(args).transport, TransportKind::kCudaIpc);
   args.transport = "mpi";
   expect_part(usage_error_of([&] { return parse_fit(args); }), "accepted: auto cuda-ipc nccl");
   args.transport = "auto";
@@ -260,14 +263,14 @@ int measure_bench(int num_gpus, const std::function<void(const BenchOutcome&, co
   args.batch = "1";
   args.iterations = "2";
   const BenchConfig config = parse_bench(args);
-  return run_local_processes(2, 10, [&](const LocalRank& rank) {
+  return run_local_processes({2, 10, print_failure}, [&](const LocalRank& rank) {
     FakeCuda cuda(num_gpus);
     std::vector<BenchResult> results;
     std::vector<std::string> notes;
     BenchWatch watch;
     watch.on_result = [&](const BenchResult& result) { results.push_back(result); };
     watch.on_note = [&](const std::string& note) { notes.push_back(note); };
-    const BenchOutcome outcome = run_bench(*cuda_world(rank, cuda, CudaPath::kIpc), config, watch);
+    const BenchOutcome outcome = run_bench(*cuda_world(rank, cuda, TransportKind::kCudaIpc), config, watch);
     check(outcome, results, notes);
     return ::testing::Test::HasFailure() ? 1 : 0;
   });
@@ -299,13 +302,13 @@ TEST(DeviceBench, SaysNothingOfSocketsWhereGpusAreNotShared) {
 
 /// What `gar fit --device cuda` measures, on `size` processes; the first one checks it.
 int measure_fit(int size, const std::function<void(const FitRun&)>& check) {
-  return run_local_processes(size, 10, [&](const LocalRank& rank) {
+  return run_local_processes({size, 10, print_failure}, [&](const LocalRank& rank) {
     FakeCuda cuda;
     FitConfig config;
     config.device = Device::kCuda;
-    config.transport = BenchTransport::kCudaIpc;
+    config.transport = TransportKind::kCudaIpc;
     config.budget_s = 4;  // on a busy machine; what matters most comes first
-    const FitRun run = run_fit(*cuda_world(rank, cuda, CudaPath::kIpc), config, {});
+    const FitRun run = run_fit(*cuda_world(rank, cuda, TransportKind::kCudaIpc), config, {});
     if (rank.rank == 0) check(run);
     return ::testing::Test::HasFailure() ? 1 : 0;
   });
@@ -358,7 +361,7 @@ TEST(CalcFit, FindsDeltaAndGamma) {
   EXPECT_NEAR(fit.r2, 1, 1e-12);
   const CalcProfile profile{gar::fit(calc_measurements(series, kCount))};
   EXPECT_NEAR(profile.profile.delta.value, 9e-13, 9e-15);
-  EXPECT_NEAR(series_of(paper_calc_gpu()).per_add(2), 8e-3, 1e-12);
+  EXPECT_NEAR(series_of(paper_measurements("calc-gpu")).per_add(2), 8e-3, 1e-12);
 }
 
 }  // namespace

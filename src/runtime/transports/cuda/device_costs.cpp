@@ -9,6 +9,7 @@
 
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
+#include "gar/stats.hpp"
 #include "runtime/executor.hpp"
 #include "runtime/transports/cuda/cuda_call.hpp"
 
@@ -149,8 +150,7 @@ double measure_seconds(DeviceTransport& transport, Plan plan, std::int64_t count
     }
     times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
-  std::nth_element(times.begin(), times.begin() + kMeasuredRounds / 2, times.end());
-  return times[kMeasuredRounds / 2];
+  return median(std::move(times));
 }
 
 double measure_stage_seconds(DeviceTransport& transport, std::uint64_t sequence) {

@@ -1,17 +1,15 @@
 #include "runtime/transports/mpi/hosts.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 
 #ifdef GAR_HAVE_HWLOC
 #include <hwloc.h>
 #endif
+
+#include "gar/environment.hpp"
 
 namespace gar {
 
@@ -69,16 +67,7 @@ OwnedComm split_by_host(MPI_Comm comm, int rank, int num_fakes) {
 }  // namespace
 
 int fake_hosts_from_environment() {
-  const char* value = std::getenv("GAR_FAKE_HOSTS");  // NOLINT(concurrency-mt-unsafe): only read
-  if (value == nullptr || *value == '\0') return 1;
-  int number = 0;
-  const char* end = value + std::strlen(value);
-  const auto [stop, error] = std::from_chars(value, end, number);
-  if (error != std::errc() || stop != end || number < 1) {
-    throw InvalidArgument(
-        fmt::format("GAR_FAKE_HOSTS={} in the environment: accepted is a number of pretended hosts, 1 or more", value));
-  }
-  return number;
+  return static_cast<int>(environment::whole_number(environment::kFakeHosts).value_or(1));
 }
 
 Hosts find_hosts(MPI_Comm comm, int num_fakes) {

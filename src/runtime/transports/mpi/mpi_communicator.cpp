@@ -7,6 +7,7 @@
 #include <functional>
 #include <random>
 
+#include "base/hash.hpp"
 #include "gar/mpi.hpp"
 #include "runtime/choice.hpp"
 #include "runtime/transports/mpi/hosts.hpp"
@@ -14,6 +15,8 @@
 #include "runtime/transports/mpi/mpi_transport.hpp"
 #include "runtime/transports/mpi/network.hpp"
 #include "runtime/transports/mpi/placement.hpp"
+#include "topology/hash.hpp"
+#include "topology/hosts.hpp"
 
 namespace gar {
 
@@ -50,7 +53,7 @@ void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath 
                                                       static_cast<std::uint64_t>(num_fakes),
                                                       options.topology ? hash_of(*options.topology) : 0U,
                                                       options.reproducible ? 1U : 0U,
-                                                      std::hash<std::string>()(options.algorithm),
+                                                      mix_in(0, options.algorithm),
                                                       options.plan ? 1U : 0U};
   const auto all = all_gather_politely(comm, ours);
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
@@ -129,14 +132,9 @@ std::optional<Topology> place_communicator(MPI_Comm comm, const Hosts& hosts, co
   if (place == nullptr ? !options.topology : !place->network) return std::nullopt;
   const Topology& network = place == nullptr ? *options.topology : *place->network;
   const std::vector<std::int64_t> servers =
-      place == nullptr ? servers_of(network, hosts) : all_gather_politely(comm, place->server);
-  if (!std::is_sorted(servers.begin(), servers.end())) {
-    if (place != nullptr) return std::nullopt;
-    throw InvalidArgument(
-        fmt::format("the topology '{}' has one server per host, and the ranks of a host do not follow each other; "
-                    "accepted is a job whose ranks fill one host after the other",
-                    network.name()));
-  }
+      place == nullptr ? servers_of_ranks(network, hosts.host_of) : all_gather_politely(comm, place->server);
+  if (place != nullptr && !std::is_sorted(servers.begin(), servers.end())) return std::nullopt;
+  check_order(network, servers);
   return place_ranks(network, servers, measure_rank(comm, hosts, is_shared));
 }
 

@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "base/hash.hpp"
 #include "runtime/transports/mpi/polite.hpp"
 
 namespace gar {
@@ -58,8 +59,7 @@ std::uint64_t hash_of(const Signature& signature) {
   for (const std::int64_t value :
        {signature.count, static_cast<std::int64_t>(signature.collective), static_cast<std::int64_t>(signature.type),
         static_cast<std::int64_t>(signature.op)}) {
-    hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U;
-    hash ^= hash >> 32U;
+    hash = mix_in(hash, value);
   }
   return hash;
 }

@@ -9,7 +9,9 @@
 #include <chrono>
 #include <map>
 
+#include "gar/stats.hpp"
 #include "runtime/calibrate.hpp"
+#include "topology/hosts.hpp"
 
 namespace gar {
 
@@ -84,15 +86,16 @@ LevelCosts measure_level(MPI_Comm comm, int rank, const Level& level) {
   const double floats = kLongBytes / 4.0 * neighbours.group_size;
   LevelCosts out;
   const bool counts = neighbours.to != MPI_PROC_NULL;
-  std::vector<std::array<double, 2>> all =
-      all_gather_politely(comm, std::array{counts ? short_s : -1, counts ? (long_s - short_s) / floats : 0});
-  std::erase_if(all, [](const std::array<double, 2>& one) { return one[0] < 0; });
-  const auto median = [&](std::size_t which) {
-    std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return a[which] < b[which]; });
-    return all[all.size() / 2][which];
-  };
-  out.latency = median(0);
-  out.beta = std::max(median(1), kSmallest);
+  std::vector<double> latencies;
+  std::vector<double> betas;
+  for (const auto& [latency, beta] :
+       all_gather_politely(comm, std::array{counts ? short_s : -1, counts ? (long_s - short_s) / floats : 0})) {
+    if (latency < 0) continue;
+    latencies.push_back(latency);
+    betas.push_back(beta);
+  }
+  out.latency = median(std::move(latencies));
+  out.beta = std::max(median(std::move(betas)), kSmallest);
   return out;
 }
 
@@ -124,54 +127,12 @@ std::vector<int> numa_groups(const Hosts& hosts) {
   return out;
 }
 
-/// Collects nodes of a topology; children that are equal and follow each other become runs.
-class Builder {
- public:
-  NodeId add(Node node) {
-    nodes_.push_back(std::move(node));
-    return static_cast<NodeId>(nodes_.size()) - 1;
+/// Does some run of ranks of a host have several NUMA nodes?
+bool has_divided_host(const Hosts& hosts) {
+  for (std::size_t r = 1; r < hosts.host_of.size(); ++r) {
+    if (hosts.host_of[r] == hosts.host_of[r - 1] && hosts.numa_of[r] != hosts.numa_of[r - 1]) return true;
   }
-  static void append(Node& parent, NodeId child) {
-    if (!parent.children.empty() && parent.children.back().node == child) {
-      ++parent.children.back().count;
-    } else {
-      parent.children.push_back({child, 1});
-    }
-  }
-  /// A node with one child is that child with the node's own link.
-  Topology finish(NodeId root) { return {"mpi", std::move(nodes_), root}; }
-  Node& at(NodeId id) { return nodes_[static_cast<std::size_t>(id)]; }
-
- private:
-  std::vector<Node> nodes_;
-};
-
-/// Calls f(begin, end) for every run of equal values in [begin, end).
-template <class F>
-void for_runs(const std::vector<int>& values, std::size_t begin, std::size_t end, F f) {
-  while (begin < end) {
-    std::size_t stop = begin + 1;
-    while (stop < end && values[stop] == values[begin]) ++stop;
-    f(begin, stop);
-    begin = stop;
-  }
-}
-
-bool is_uniform(const std::vector<int>& values, std::size_t begin, std::size_t end) {
-  return std::all_of(values.begin() + static_cast<std::ptrdiff_t>(begin),
-                     values.begin() + static_cast<std::ptrdiff_t>(end),
-                     [&](int value) { return value == values[begin]; });
-}
-
-/// Does every value stand in one run? Otherwise the ranks that belong together are no subtree: ranks number the leaves
-/// of a tree from left to right.
-bool is_contiguous(const std::vector<int>& values, std::size_t begin, std::size_t end) {
-  std::size_t num_runs = 0;
-  std::vector<int> distinct(values.begin() + static_cast<std::ptrdiff_t>(begin),
-                            values.begin() + static_cast<std::ptrdiff_t>(end));
-  for_runs(values, begin, end, [&](std::size_t, std::size_t) { ++num_runs; });
-  std::sort(distinct.begin(), distinct.end());
-  return num_runs == static_cast<std::size_t>(std::unique(distinct.begin(), distinct.end()) - distinct.begin());
+  return false;
 }
 
 Node inner_node(const char* name, double alpha, double beta) {
@@ -185,50 +146,25 @@ Node inner_node(const char* name, double alpha, double beta) {
 }  // namespace
 
 Topology network_topology(const Hosts& hosts, const NetworkCosts& costs) {
-  const std::size_t size = hosts.host_of.size();
   const std::vector<int> numa = numa_groups(hosts);
-  Builder builder;
-  Node server;
-  server.name = "rank";
-  server.alpha = costs.rank.latency / 2;  // a path passes two of them
-  server.uplink.beta = costs.rank.beta;
-  server.server = costs.server;
-  const NodeId leaf = builder.add(server);
-  if (size == 1) return builder.finish(leaf);
+  HostNodes nodes;
+  nodes.rank.name = "rank";
+  nodes.rank.alpha = costs.rank.latency / 2;  // a path passes two of them
+  nodes.rank.uplink.beta = costs.rank.beta;
+  nodes.rank.server = costs.server;
+  if (numa.size() == 1) return {"mpi", {nodes.rank}, 0};
   // A path between hosts passes two ranks, two hosts and the root; a host counts where it has several NUMA nodes.
-  bool has_numa = false;
-  for_runs(hosts.host_of, 0, size,
-           [&](std::size_t begin, std::size_t end) { has_numa = has_numa || !is_uniform(numa, begin, end); });
-  const double host_alpha = has_numa ? std::max(costs.numa.latency - costs.rank.latency, 0.0) : 0;
+  const double host_alpha = has_divided_host(hosts) ? std::max(costs.numa.latency - costs.rank.latency, 0.0) : 0;
   const double root_alpha = std::max(costs.host.latency - costs.rank.latency - 2 * host_alpha, 0.0);
-
-  const auto host_node = [&](std::size_t begin, std::size_t end) {
-    if (is_uniform(numa, begin, end) || !is_contiguous(numa, begin, end)) {
-      Node host = inner_node("host", 0, costs.host.beta);
-      for (std::size_t r = begin; r < end; ++r) Builder::append(host, leaf);
-      return builder.add(std::move(host));
-    }
-    Node host = inner_node("host", host_alpha, costs.host.beta);
-    for_runs(numa, begin, end, [&](std::size_t first, std::size_t last) {
-      Node node = inner_node("numa", 0, costs.numa.beta);
-      node.children = {{leaf, static_cast<std::int64_t>(last - first)}};
-      Builder::append(host, builder.add(std::move(node)));
-    });
-    return builder.add(std::move(host));
-  };
-  if (is_uniform(hosts.host_of, 0, size)) return builder.finish(host_node(0, size));
-  if (!is_contiguous(hosts.host_of, 0, size)) {
-    // Ranks dealt out to hosts one by one: every rank as a child of the network, with its share of the host's link.
-    Node flat = inner_node("network", root_alpha, 0);
-    Node rank = server;
-    rank.uplink.beta = std::max(costs.rank.beta, costs.host.beta * static_cast<double>(size) / hosts.num_hosts);
-    flat.children = {{builder.add(rank), static_cast<std::int64_t>(size)}};
-    return builder.finish(builder.add(std::move(flat)));
-  }
-  Node root = inner_node("network", root_alpha, 0);
-  for_runs(hosts.host_of, 0, size,
-           [&](std::size_t begin, std::size_t end) { Builder::append(root, host_node(begin, end)); });
-  return builder.finish(builder.add(std::move(root)));
+  nodes.numa = inner_node("numa", 0, costs.numa.beta);
+  nodes.host = inner_node("host", 0, costs.host.beta);
+  nodes.divided_host = inner_node("host", host_alpha, costs.host.beta);
+  nodes.network = inner_node("network", root_alpha, 0);
+  // Ranks dealt out to hosts one by one: each has its share of the host's link.
+  nodes.lone_rank = nodes.rank;
+  nodes.lone_rank.uplink.beta = std::max(
+      costs.rank.beta, costs.host.beta * static_cast<double>(numa.size()) / static_cast<double>(hosts.num_hosts));
+  return topology_of_hosts("mpi", hosts.host_of, numa, nodes);
 }
 
 Node measure_rank(MPI_Comm comm, const Hosts& hosts, bool is_shared) {

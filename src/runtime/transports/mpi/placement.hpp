@@ -11,13 +11,6 @@
 
 namespace gar {
 
-/// The server of every rank of a whole job: one server per rank, or one per host. Throws InvalidArgument when the
-/// network has as many servers as neither.
-std::vector<std::int64_t> servers_of(const Topology& network, const Hosts& hosts);
-
-/// Equal for equal trees, for comparisons between ranks.
-std::uint64_t hash_of(const Topology& topology);
-
 /// How many senders a rank can admit at once so that no link with incast (epsilon above 0) is met by more than its
 /// threshold (but two always), or what the link says itself; 0: there is no such link. GAR_MAX_SENDERS in the
 /// environment wins. Throws InvalidArgument.

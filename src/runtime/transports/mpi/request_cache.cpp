@@ -2,15 +2,15 @@
 
 #include <bit>
 
+#include "base/hash.hpp"
 #include "runtime/transports/mpi/mpi_call.hpp"
 
 namespace gar {
 
 std::size_t RequestCache::Hash::operator()(const MpiMessage& message) const {
-  auto hash = std::bit_cast<std::uintptr_t>(message.memory);
+  std::uint64_t hash = std::bit_cast<std::uintptr_t>(message.memory);
   for (const int value : {message.peer, message.tag, message.bytes, message.is_send ? 1 : 0}) {
-    hash = (hash ^ static_cast<std::uint32_t>(value)) * 0x9e3779b97f4a7c15U;
-    hash ^= hash >> 29U;
+    hash = mix_in(hash, value);
   }
   return hash;
 }

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/hash.hpp"
 #include "gar/errors.hpp"
 
 namespace gar {
@@ -51,7 +52,7 @@ Signature unpack(std::uint64_t sequence, const std::array<std::uint64_t, 4>& wor
 
 std::uint64_t hash(const Signature& s) {
   std::uint64_t h = s.sequence;
-  for (const std::uint64_t word : pack(s)) h = (h ^ word) * 0x9e3779b97f4a7c15U + (h >> 29U);
+  for (const std::uint64_t word : pack(s)) h = mix_in(h, word);
   return h;
 }
 

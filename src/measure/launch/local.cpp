@@ -4,8 +4,6 @@
 // (PR_SET_PDEATHSIG). Ctrl-C reaches every process of the terminal's group: the ranks ignore it, and the parent turns
 // it into a flag in shared memory, which they agree on at a point where all can stop. Messages come back through the
 // same memory, so that one error that all ranks see is printed once.
-#include "gar/measure/launch.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sched.h>
@@ -28,7 +26,10 @@
 #include <new>
 #include <system_error>
 
+#include "base/index.hpp"
 #include "gar/errors.hpp"
+#include "gar/measure/launch.hpp"
+#include "measure/launch/failures.hpp"
 
 namespace gar::measure {
 namespace {
@@ -44,11 +45,11 @@ struct Note {
 /// Memory that parent and ranks share; it has no name, so it goes with them.
 class Board {
  public:
-  explicit Board(int size) : bytes_(sizeof(Head) + sizeof(Note) * static_cast<std::size_t>(size)) {
+  explicit Board(int size) : bytes_(sizeof(Head) + sizeof(Note) * idx(size)) {
     void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "shared memory for the ranks");
     head_ = new (memory) Head;
-    notes_ = new (static_cast<std::byte*>(memory) + sizeof(Head)) Note[static_cast<std::size_t>(size)];
+    notes_ = new (static_cast<std::byte*>(memory) + sizeof(Head)) Note[idx(size)];
   }
   ~Board() { munmap(head_, bytes_); }
   Board(const Board&) = delete;
@@ -106,8 +107,12 @@ std::string random_name() {
 /// The processes, from the parent's side.
 class Watch {
  public:
-  Watch(int size, double grace_s, const Board& board)
-      : board_(board), grace_s_(grace_s), pids_(static_cast<std::size_t>(size), 0), codes_(pids_.size(), 0) {
+  Watch(const LocalProcesses& processes, const Board& board)
+      : board_(board),
+        grace_s_(processes.grace_s),
+        report_(processes.report),
+        pids_(idx(processes.size), 0),
+        codes_(pids_.size(), 0) {
     sigemptyset(&signals_);
     for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals_, signal);
     sigprocmask(SIG_BLOCK, &signals_, &before_);
@@ -131,7 +136,7 @@ class Watch {
       if (getppid() != parent) _exit(kExitRunTime);
       run_rank(rank, board_, before_, body);
     }
-    pids_[static_cast<std::size_t>(rank.rank)] = pid;
+    pids_[idx(rank.rank)] = pid;
     ++num_running_;
   }
 
@@ -204,21 +209,15 @@ class Watch {
   }
 
   void report() const {
-    for (const auto& [rank, text] : killed_) print_failure(fmt::format("rank {}: {}", rank, text));
-    std::map<std::string, std::vector<int>> ranks;
-    std::map<int, std::string> texts;  // by order; that of equal texts is that of the first
+    for (const auto& [rank, text] : killed_) report_(fmt::format("rank {}: {}", rank, text));
+    std::map<int, RankFailure> by_order;
     for (int r = 0; r < static_cast<int>(pids_.size()); ++r) {
       const auto [order, text] = board_.note(r);
-      if (order == 0) continue;
-      ranks[text].push_back(r);
-      texts[order] = text;
+      if (order > 0) by_order[order] = {r, text};
     }
-    for (const auto& [order, text] : texts) {
-      std::vector<int>& who = ranks[text];
-      if (who.empty()) continue;
-      print_failure(who.size() == pids_.size() ? text : fmt::format("{}: {}", rank_words(who), text));
-      who.clear();
-    }
+    std::vector<RankFailure> failures;
+    for (auto& [order, failure] : by_order) failures.push_back(std::move(failure));
+    report_failures(failures, static_cast<int>(pids_.size()), report_);
   }
 
   [[nodiscard]] int exit_code() const {
@@ -228,6 +227,7 @@ class Watch {
 
   const Board& board_;
   double grace_s_;
+  const Report& report_;
   std::vector<pid_t> pids_;
   std::vector<int> codes_;
   std::vector<std::pair<int, std::string>> killed_;
@@ -260,13 +260,13 @@ double available_bytes() {
   return -1;
 }
 
-int run_local_processes(int size, double grace_s, const std::function<int(const LocalRank&)>& body) {
-  const Board board(size);
+int run_local_processes(const LocalProcesses& processes, const std::function<int(const LocalRank&)>& body) {
+  const Board board(processes.size);
   const std::string name = random_name();
   std::fflush(nullptr);
-  Watch watch(size, grace_s, board);
-  for (int r = 0; r < size; ++r) {
-    watch.start({r, size, name, [&board] { return board.stop().load() != 0; }}, body);
+  Watch watch(processes, board);
+  for (int r = 0; r < processes.size; ++r) {
+    watch.start({r, processes.size, name, [&board] { return board.stop().load() != 0; }}, body);
   }
   return watch.wait_for_all();
 }

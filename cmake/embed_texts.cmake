@@ -1,0 +1,19 @@
+# Writes a C++ file with the contents of text files, so that a program has them wherever it runs:
+#   cmake -DFOLDER=data/paper -DENDING=.json -DHEADER=x/paper.hpp -DFUNCTION=gar::cli::paper_text -DOUTPUT=x.cpp -P embed_texts.cmake
+# FUNCTION takes the name of a file without its ending, as a std::string_view, and returns its text; an empty one for a name that
+# is not there. HEADER declares it.
+file(GLOB paths "${FOLDER}/*${ENDING}")
+list(SORT paths)
+set(cases "")
+foreach(path IN LISTS paths)
+  cmake_path(GET path STEM name)
+  file(READ "${path}" text)
+  string(APPEND cases "  if (name == \"${name}\") {\n    return R\"embedded(${text})embedded\";\n  }\n")
+endforeach()
+file(WRITE "${OUTPUT}" "// Written by cmake/embed_texts.cmake.
+#include \"${HEADER}\"
+
+std::string_view ${FUNCTION}(std::string_view name) {
+${cases}  return {};
+}
+")

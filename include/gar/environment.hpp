@@ -1,0 +1,136 @@
+// The environment variables GAR_*: each of them once, with what it accepts and what it does. The documentation
+// (docs/environment.md, the manual page) is made from this table. The names can be used without linking the library.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gar {
+
+/// Where a variable is read.
+enum class EnvironmentReader { kRuntime, kPreload, kTests, kInternal };
+
+struct EnvironmentVariable {
+  const char* name = "";
+  EnvironmentReader reader = EnvironmentReader::kRuntime;
+  const char* accepted = "";   ///< "accepted is ..." in messages
+  const char* otherwise = "";  ///< what holds when it is not set
+  const char* sentence = "";   ///< what it does
+  double least = 0;            ///< of a number
+  double most = 0;
+};
+
+namespace environment {
+
+inline constexpr double kMostInt = 2147483647;
+inline constexpr double kMostWhole = 9e15;
+
+inline constexpr EnvironmentVariable kAlgo{
+    .name = "GAR_ALGO",
+    .accepted = "an algorithm as on the command line, or auto",
+    .otherwise = "chosen by the model",
+    .sentence = "The algorithm that runs. `algorithm` and `plan` of the options win over it."};
+inline constexpr EnvironmentVariable kTopology{
+    .name = "GAR_TOPOLOGY",
+    .accepted = "a topology file, a profile, or a name as on the command line",
+    .otherwise = "measured",
+    .sentence =
+        "The network with its parameters: one server per rank, or over MPI one per host. `topology` of the "
+        "options and `gar fit -t` win over it."};
+inline constexpr EnvironmentVariable kTimeout{
+    .name = "GAR_TIMEOUT",
+    .accepted = "a number of seconds, 0.001 to 1e9",
+    .otherwise = "`timeout_s` of the options, 30",
+    .sentence = "A peer that is silent for this long is an error on every rank. It wins over the options.",
+    .least = 1e-3,
+    .most = 1e9};
+inline constexpr EnvironmentVariable kStaging{
+    .name = "GAR_STAGING",
+    .accepted = "a number of bytes for each rank, 1024 to 1e12",
+    .otherwise = "chosen from the caches of the machine",
+    .sentence = "Shared memory that each rank stages its data in. `staging_bytes` of the options wins over it.",
+    .least = 1024,
+    .most = 1e12};
+inline constexpr EnvironmentVariable kMaxSenders{
+    .name = "GAR_MAX_SENDERS",
+    .accepted = "a number of senders, or 0 for no limit",
+    .otherwise = "by the links with incast",
+    .sentence = "Over MPI: how many ranks may send to a rank at the same time.",
+    .least = 0,
+    .most = kMostInt};
+inline constexpr EnvironmentVariable kDebug{
+    .name = "GAR_DEBUG",
+    .accepted = "INFO, or 0 for nothing",
+    .otherwise = "0",
+    .sentence =
+        "INFO: rank 0 writes to standard error which plan runs and why, once per size class; the preload "
+        "library adds a table of all calls at the end. `log` of the options gets the notes instead."};
+
+inline constexpr EnvironmentVariable kDisable{.name = "GAR_DISABLE",
+                                              .reader = EnvironmentReader::kPreload,
+                                              .accepted = "0 or 1",
+                                              .otherwise = "0",
+                                              .sentence = "1: everything is left to the MPI library."};
+inline constexpr EnvironmentVariable kCheck{
+    .name = "GAR_CHECK",
+    .reader = EnvironmentReader::kPreload,
+    .accepted = "0 or 1",
+    .otherwise = "0",
+    .sentence = "1: every call that is taken over is also made with the MPI library's own function, and compared."};
+inline constexpr EnvironmentVariable kMinBytes{
+    .name = "GAR_MIN_BYTES",
+    .reader = EnvironmentReader::kPreload,
+    .accepted = "a whole number, 0 or more",
+    .otherwise = "256; for `MPI_Iallreduce` 65536, which MPICH always keeps",
+    .sentence = "Vectors with fewer bytes, all blocks together, are left to the MPI library.",
+    .least = 0,
+    .most = kMostWhole};
+inline constexpr EnvironmentVariable kThreads{
+    .name = "GAR_THREADS",
+    .reader = EnvironmentReader::kPreload,
+    .accepted = "0 or 1",
+    .otherwise = "1",
+    .sentence = "0: MPI is not asked for several threads, and `MPI_Iallreduce` is left alone."};
+
+inline constexpr EnvironmentVariable kFakeHosts{
+    .name = "GAR_FAKE_HOSTS",
+    .reader = EnvironmentReader::kTests,
+    .accepted = "a number of pretended hosts, 1 or more",
+    .otherwise = "1",
+    .sentence = "Over MPI: the ranks of every host are divided into this many pretended hosts of consecutive ranks.",
+    .least = 1,
+    .most = kMostInt};
+inline constexpr EnvironmentVariable kTestCorrupt{
+    .name = "GAR_TEST_CORRUPT",
+    .reader = EnvironmentReader::kTests,
+    .accepted = "a whole number, 0 or more",
+    .otherwise = "0",
+    .sentence = "The preload library spoils rank 0's result of the call with this number; 0: of none.",
+    .least = 0,
+    .most = kMostWhole};
+
+inline constexpr EnvironmentVariable kStarted{
+    .name = "GAR_BENCH_STARTED",
+    .reader = EnvironmentReader::kInternal,
+    .accepted = "1",
+    .otherwise = "not set",
+    .sentence = "Set by `gar bench --local` and `gar fit --local` for the ranks of the mpirun that they start."};
+
+inline constexpr EnvironmentVariable kAll[] = {kAlgo,  kTopology, kTimeout, kStaging,   kMaxSenders,  kDebug,  kDisable,
+                                               kCheck, kMinBytes, kThreads, kFakeHosts, kTestCorrupt, kStarted};
+
+/// The value, or an empty text when the variable is not set.
+std::string text(const EnvironmentVariable& variable);
+/// These return nothing when the variable is not set or empty, and throw InvalidArgument that names the variable and
+/// says what is accepted.
+std::optional<bool> flag(const EnvironmentVariable& variable);
+std::optional<std::int64_t> whole_number(const EnvironmentVariable& variable);
+std::optional<double> number(const EnvironmentVariable& variable);
+
+/// "GAR_DEBUG=x in the environment: accepted is ...", as an InvalidArgument.
+[[noreturn]] void refuse(const EnvironmentVariable& variable, std::string_view value);
+
+}  // namespace environment
+}  // namespace gar

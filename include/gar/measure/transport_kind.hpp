@@ -1,0 +1,21 @@
+// What connects the ranks of a measurement, as people name it: "auto", "shm", "cuda-ipc".
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace gar::measure {
+
+/// kAuto is shared memory inside a host and messages between hosts; kShm and kMpi insist on one of them. kCudaIpc and
+/// kNccl are for ranks on GPUs.
+enum class TransportKind { kAuto, kThreads, kShm, kMpi, kCudaIpc, kNccl };
+
+/// "auto", "threads", "shm", "mpi", "cuda-ipc", "nccl".
+std::string_view to_string(TransportKind kind);
+/// Nothing for a word that names none of them.
+std::optional<TransportKind> parse_transport_kind(std::string_view word);
+
+/// Is it for ranks whose vectors are on GPUs?
+bool is_for_gpus(TransportKind kind);
+
+}  // namespace gar::measure

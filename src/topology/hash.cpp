@@ -1,0 +1,22 @@
+#include "topology/hash.hpp"
+
+#include "base/hash.hpp"
+
+namespace gar {
+
+std::uint64_t hash_of(const Topology& topology) {
+  std::uint64_t hash = mix_in(mix_in(0, topology.name()), topology.root());
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    const Node& node = topology.node(id);
+    hash = mix_in(hash, node.name);
+    for (const double value : {node.alpha, node.uplink.beta, node.uplink.epsilon, node.uplink.incast_threshold,
+                               node.uplink.max_senders, node.server.gamma, node.server.delta}) {
+      hash = mix_in(hash, value);
+    }
+    for (const ChildRun& run : node.children) hash = mix_in(mix_in(hash, run.node), run.count);
+    hash = mix_in(hash, node.children.size());
+  }
+  return hash;
+}
+
+}  // namespace gar
