@@ -6,7 +6,7 @@
 
 #include <iostream>
 
-#include "gar/io.hpp"
+#include "gar/plan_io.hpp"
 
 namespace gar::cli {
 

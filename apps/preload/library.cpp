@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "apps/preload/real.hpp"
-#include "gar/io.hpp"
 #include "runtime/choice.hpp"
 #include "runtime/mpi/network.hpp"
 #include "runtime/mpi/polite.hpp"

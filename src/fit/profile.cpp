@@ -105,17 +105,23 @@ std::string_view to_string(Incast incast) {
   }
 }
 
+std::string_view to_string(OperandAccess access) { return access == OperandAccess::kDirect ? "direct" : "copied"; }
+
 Topology lay_over(const Profile& profile, const Topology& topology, std::vector<int>* unknown_levels) {
   Overlay overlay(profile, topology);
   if (unknown_levels != nullptr) *unknown_levels = overlay.unknown_levels();
   return overlay.run();
 }
 
+const SizeCorrection* correction_of(const Profile& profile, double bytes) {
+  const auto found = std::find_if(profile.corrections.begin(), profile.corrections.end(),
+                                  [&](const SizeCorrection& c) { return bytes >= c.from_bytes && bytes < c.to_bytes; });
+  return found == profile.corrections.end() ? nullptr : &*found;
+}
+
 double corrected(const Profile& profile, double seconds, double bytes) {
-  for (const SizeCorrection& correction : profile.corrections) {
-    if (bytes >= correction.from_bytes && bytes < correction.to_bytes) return seconds * correction.factor.value;
-  }
-  return seconds;
+  const SizeCorrection* correction = correction_of(profile, bytes);
+  return correction == nullptr ? seconds : seconds * correction->factor.value;
 }
 
 }  // namespace gar

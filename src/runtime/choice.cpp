@@ -12,9 +12,9 @@
 #include <iostream>
 
 #include "gar/algorithms.hpp"
-#include "gar/io.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
+#include "gar/topology_io.hpp"
 #include "gar/verify.hpp"
 
 namespace gar {

@@ -5,7 +5,7 @@ import sys
 document = json.load(open(sys.argv[1]))
 ranks = int(sys.argv[2])
 words = sys.argv[3:]
-assert document["schema"] == "gar.measurements/1" and document["gar_version"]
+assert document["schema"] == "gar.measurements/2" and document["gar_version"]
 provenance = document["provenance"]
 for field in ("date", "command", "gar_version", "hosts", "kernel", "cpu", "transport"):
     assert provenance[field], field

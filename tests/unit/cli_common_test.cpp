@@ -4,7 +4,6 @@
 #include <string>
 
 #include "apps/gar/cli/common.hpp"
-#include "apps/gar/views/json_output.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/topology.hpp"
@@ -66,12 +65,6 @@ TEST(Color, FlagGoesBeforeEnvironment) {
   EXPECT_TRUE(use_color(ColorMode::kAlways, stdout));
   EXPECT_FALSE(use_color(ColorMode::kNever, stdout));
   EXPECT_FALSE(use_color(ColorMode::kAuto, stdout));
-}
-
-TEST(Json, EveryDocumentSaysWhatItIs) {
-  const Json document = json_document("gar.test/1");
-  EXPECT_EQ(document["gar_version"], std::string(version()));
-  EXPECT_EQ(document["schema"], "gar.test/1");
 }
 
 TEST(VectorSizeOptions, NeedExactlyOneOfSizeAndCount) {

@@ -5,7 +5,7 @@
 
 #include "apps/gar/reproduce/paper.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 namespace {

@@ -3,18 +3,19 @@
 
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "apps/gar/compare_words.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
-#include "gar/critical_path.hpp"
-#include "apps/gar/views/simulate_report.hpp"
-#include "gar/trace.hpp"
 #include "gar/algorithms.hpp"
+#include "gar/critical_path.hpp"
 #include "gar/errors.hpp"
+#include "gar/explain_simulation.hpp"
 #include "gar/planner.hpp"
+#include "gar/trace.hpp"
 
 namespace gar::cli {
 namespace {
@@ -78,7 +79,6 @@ TEST(WhatIf, ParsesEveryFlag) {
                                       "the link of rack3 has 50% of its capacity",
                                       "the uplink of a.b=c has 20% of its capacity", "the downlink of rack1 has failed",
                                       "other traffic takes 30% of the link of rank 5", "jitter of 5%, seed 7"}));
-  EXPECT_EQ(what_if_json(w).size(), 7U);
 }
 
 TEST(WhatIf, SaysWhatIsAccepted) {
@@ -258,6 +258,8 @@ TEST(Path, IsCondensedByStage) {
             "1.00 s on the uplink of server0 and 1 other; 500 ms of latency; 500 ms reducing");
 }
 
+using Json = nlohmann::ordered_json;
+
 // Slices of one track, as {begin, end} in nanoseconds, in the order of the file.
 using Slices = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
@@ -316,7 +318,7 @@ TEST(Trace, NestsAndSumsUp) {
   trace.on_step(0, 1, 0, 1, 2, 2);    // another chunk, at the same time
   trace.on_step(0, 0, 1, 1.5, 3, 3);  // fits behind the first
   trace.on_load({{0, 1}, true}, 2, 1, 1);
-  trace.finish(3, Json{{"complete", false}});
+  trace.finish(3, R"({"complete": false})");
   EXPECT_EQ(trace.error(), 0);
   const Trace parsed_trace = parsed(out.str());
   std::vector<std::string> names;
@@ -367,7 +369,7 @@ void expect_sound_trace(const Plan& plan, const Topology& t, const SimulationOpt
   SimulationOptions options = base;
   options.observer = &trace;
   const Simulation s = simulate(plan, t, 1e7, options);
-  trace.finish(s.seconds, Json{{"complete", s.is_complete}});
+  trace.finish(s.seconds, "{}");
   const Trace p = parsed(out.str());
   std::int64_t last = 0;
   for (const auto& [tid, slices] : p.slices) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar {
 namespace {

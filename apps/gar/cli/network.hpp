@@ -2,11 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
 
-#include "gar/profile.hpp"
-#include "gar/topology.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 
@@ -21,17 +19,9 @@ void add_network_options(CLI::App& verb, NetworkArgs& args);
 /// Adds `-p, --profile` alone.
 void add_profile_option(CLI::App& verb, std::string& path);
 
-struct Network {
-  Topology topology;
-  std::optional<Profile> profile;  ///< nothing without -p
-};
-
 enum class Notes { kPrint, kOmit };
 /// The profile's own network, the topology, or the profile laid over the topology. What the profile does not know of
 /// the topology is said on standard error. Throws UsageError when there is neither, and what reading throws.
 Network load_network(const NetworkArgs& args, Notes notes = Notes::kPrint);
-
-/// The profile's correction for AllReduces of that size; nothing when there is none.
-const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes);
 
 }  // namespace gar::cli

@@ -17,7 +17,7 @@
 
 #include "apps/gar/reproduce/reproduce.hpp"
 #include "apps/gar/reproduce_words.hpp"
-#include "apps/gar/views/terms.hpp"
+#include "apps/gar/reproduce/json_output.hpp"
 #include "gar/planner.hpp"
 
 namespace gar::cli {

@@ -15,7 +15,8 @@
 
 #include "gar/errors.hpp"
 #include "gar/fit_design.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar::cli {
 namespace {

@@ -11,9 +11,8 @@
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/plan_explain.hpp"
 #include "apps/gar/views/plan_table.hpp"
-#include "apps/gar/views/terms.hpp"
+#include "gar/documents.hpp"
 #include "gar/files.hpp"
-#include "io/plan/json.hpp"
 
 namespace gar::cli {
 namespace {
@@ -34,22 +33,17 @@ struct PlanArgs {
 };
 
 void write_document(const PlanReport& r, bool explain, std::ostream& out) {
-  Json extra;
-  extra["topology"] = r.topology.name();
-  extra["predicted_seconds"] = r.terms.total();
-  extra["terms"] = terms_json(r.terms);
-  extra["lower_bound_seconds"] = r.bound.seconds();
-  extra["switches"] = Json::array();
-  for (const SwitchChoice& s : r.planned.tree.switches) extra["switches"].push_back(switch_json(s));
-  extra["stages"] = Json::array();
-  for (const StageCost& s : r.stages) extra["stages"].push_back(stage_json(s, r.size.floats()));
-
-  if (explain) extra["explain"] = explanation_json(r);
-
-  out << "{\n\"gar_version\":" << Json(version()).dump() << ",\n";
-  write_plan_fields(r.plan, out);
-  for (const auto& [key, value] : extra.items()) out << ",\n" << Json(key).dump() << ":" << value.dump();
-  out << "\n}\n";
+  const PlanFacts facts{.topology = r.topology,
+                        .size_floats = r.size.floats(),
+                        .plan = r.plan,
+                        .terms = r.terms,
+                        .stages = r.stages,
+                        .bound = r.bound,
+                        .switches = r.planned.tree.switches,
+                        .candidates = r.candidates,
+                        .considered = r.planned.tree.considered,
+                        .busiest = r.busiest};
+  write_plan_document(facts, explain ? PlanDetail::kExplained : PlanDetail::kPlain, out);
 }
 
 Plan finished_plan(const PlanArgs& args, Plan plan, const VectorSize& size) {

@@ -7,7 +7,6 @@
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/output.hpp"
-#include "apps/gar/views/terms.hpp"
 
 namespace gar::cli {
 namespace {
@@ -150,51 +149,6 @@ void print_candidates(const char* title, const std::vector<PlanCandidate>& list)
 }
 
 }  // namespace
-
-Json switch_json(const SwitchChoice& choice) {
-  Json j;
-  j["name"] = choice.name;
-  j["count"] = choice.count;
-  j["algorithm"] = choice.algorithm;
-  j["factors"] = choice.factors;
-  j["rearranged"] = choice.is_rearranged;
-  j["seconds"] = choice.seconds();
-  j["terms"] = terms_json(choice.terms);
-  return j;
-}
-
-Json explanation_json(const PlanReport& r) {
-  Json j;
-  j["switches"] = Json::array();
-  for (const SwitchChoice& s : r.planned.tree.switches) {
-    Json one;
-    one["name"] = s.name;
-    one["candidates"] = Json::array();
-    for (const SwitchCandidate& c : s.candidates) {
-      Json candidate;
-      candidate["algorithm"] = c.algorithm;
-      candidate["factors"] = c.factors;
-      candidate["seconds"] = c.terms.total();
-      candidate["terms"] = terms_json(c.terms);
-      one["candidates"].push_back(candidate);
-    }
-    one["rearrangement"] = Json::array();
-    for (const Rearrangement& x : s.rearrangements) one["rearrangement"].push_back(x.reason);
-    j["switches"].push_back(one);
-  }
-  j["compared"] = Json::array();
-  for (const std::vector<PlanCandidate>* list : {&r.candidates, &r.planned.tree.considered}) {
-    for (const PlanCandidate& c : *list) {
-      j["compared"].push_back({{"plan", c.algorithm}, {"chunks", c.num_chunks}, {"seconds", c.seconds}});
-    }
-  }
-  j["busiest"] = r.busiest.name;
-  j["lower_bound"] = {{"alpha", r.bound.alpha},
-                      {"bandwidth", r.bound.bandwidth},
-                      {"calculation", r.bound.calculation},
-                      {"binding", r.bound.binding()}};
-  return j;
-}
 
 void print_plan(const PlanReport& r, const std::string& collective, bool color) {
   print(fmt::format("{} on {} ({} server{}), {} x {} ({}), {}\n", paint(r.plan.algorithm, Paint::kGreen, color),

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "apps/gar/planning.hpp"
-#include "apps/gar/views/json_output.hpp"
 #include "gar/model.hpp"
 #include "gar/quantity.hpp"
 
@@ -31,8 +30,5 @@ struct PlanReport {
 void print_plan(const PlanReport& report, const std::string& collective, bool color);
 /// Per switch the candidates and the margin; per stage where the time goes; the gap to the lower bound.
 void print_explanation(const PlanReport& report, bool color);
-Json switch_json(const SwitchChoice& choice);
-/// The same as print_explanation.
-Json explanation_json(const PlanReport& report);
 
 }  // namespace gar::cli

@@ -6,15 +6,14 @@
 #include "apps/gar/views/plan_table.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <map>
 
 #include "apps/gar/cli/algorithms.hpp"
+#include "apps/gar/cli/progress.hpp"
 #include "apps/gar/planning.hpp"
-#include "apps/gar/views/json_output.hpp"
-#include "apps/gar/views/plan_explain.hpp"
+#include "gar/documents.hpp"
 
 namespace gar::cli {
 namespace {
@@ -36,7 +35,7 @@ class TableSearch {
   const Entry& at(std::int64_t count) {
     const auto it = known_.find(count);
     if (it != known_.end()) return it->second;
-    const double floats = static_cast<double>(count) * static_cast<double>(dtype_.size_bytes) / 4;
+    const double floats = static_cast<double>(count) * static_cast<double>(size_of(dtype_)) / 4;
     Entry best;
     for (const AlgorithmSpec& spec : algorithms_) {
       Planned p = plan_with(spec, topology_, floats, options_);
@@ -45,11 +44,8 @@ class TableSearch {
         best.planned = std::move(p);
       }
     }
-    if (isatty(STDERR_FILENO) != 0) {
-      std::fputs(fmt::format("\r{} sizes planned, now {:.4g} elements ", known_.size() + 1, static_cast<double>(count))
-                     .c_str(),
-                 stderr);
-    }
+    progress_.show(
+        fmt::format("{} sizes planned, now {:.4g} elements ", known_.size() + 1, static_cast<double>(count)));
     return known_.emplace(count, std::move(best)).first->second;
   }
 
@@ -57,7 +53,7 @@ class TableSearch {
   std::vector<std::int64_t> starts(std::int64_t from, std::int64_t to) {
     std::vector<std::int64_t> out{from};
     split(from, to, out);
-    if (isatty(STDERR_FILENO) != 0) std::fputs("\r\033[K", stderr);
+    progress_.clear();
     return out;
   }
 
@@ -82,6 +78,7 @@ class TableSearch {
   DataType dtype_;
   ModelOptions options_;
   std::map<std::int64_t, Entry> known_;
+  ProgressLine progress_;
 };
 
 }  // namespace
@@ -101,43 +98,31 @@ int print_plan_table(const PlanTableArgs& args, const Context& context) {
   TableSearch search(topology, parse_algorithms(args.algo), dtype, args.options);
   const std::vector<std::int64_t> starts = search.starts(from, to);
 
-  Json document = json_document("gar.plan-table/1");
-  document["topology"] = topology.name();
-  document["num_ranks"] = topology.num_servers();
-  document["dtype"] = dtype.name;
-  document["rows"] = Json::array();
+  std::vector<PlanTableRow> rows;
   Table table({{"from", true}, {"to", true}, {"plan"}, {"chunks", true}, {"time at from", true}, {"time at to", true}});
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const std::int64_t last = i + 1 < starts.size() ? starts[i + 1] - 1 : to;
     const TableSearch::Entry& a = search.at(starts[i]);
     const TableSearch::Entry& b = search.at(last);
-    const std::int64_t chunks_a = a.planned.tree.plan.num_chunks;
-    const std::int64_t chunks_b = b.planned.tree.plan.num_chunks;
-    table.add_row({format_count(starts[i]), format_count(last), a.words,
-                   chunks_a == chunks_b ? fmt::format("{}", chunks_a) : fmt::format("{}-{}", chunks_a, chunks_b),
-                   format_seconds(a.planned.terms.total()), format_seconds(b.planned.terms.total())});
-    Json row;
-    row["from_count"] = starts[i];
-    row["to_count"] = last;
-    row["algorithm"] = to_string(a.planned.spec);
-    row["switches"] = Json::array();
-    for (const SwitchChoice& s : a.planned.tree.switches) {
-      Json one = switch_json(s);
-      one.erase("seconds");
-      one.erase("terms");
-      row["switches"].push_back(one);
-    }
-    row["chunks_from"] = chunks_a;
-    row["chunks_to"] = chunks_b;
-    row["seconds_from"] = a.planned.terms.total();
-    row["seconds_to"] = b.planned.terms.total();
-    document["rows"].push_back(row);
+    rows.push_back({.from_count = starts[i],
+                    .to_count = last,
+                    .algorithm = to_string(a.planned.spec),
+                    .switches = a.planned.tree.switches,
+                    .chunks_from = a.planned.tree.plan.num_chunks,
+                    .chunks_to = b.planned.tree.plan.num_chunks,
+                    .seconds_from = a.planned.terms.total(),
+                    .seconds_to = b.planned.terms.total()});
+    const PlanTableRow& row = rows.back();
+    table.add_row({format_count(row.from_count), format_count(row.to_count), a.words,
+                   row.chunks_from == row.chunks_to ? fmt::format("{}", row.chunks_from)
+                                                    : fmt::format("{}-{}", row.chunks_from, row.chunks_to),
+                   format_seconds(row.seconds_from), format_seconds(row.seconds_to)});
   }
   if (context.json) {
-    print_json(document);
+    print(plan_table_document(topology, dtype, rows));
   } else {
     print(fmt::format("{}: {} servers, the best plan by number of {} elements\n\n", topology.name(),
-                      topology.num_servers(), dtype.name));
+                      topology.num_servers(), to_string(dtype)));
     print(table.to_string(use_color(context.color, stdout)));
   }
   return kExitOk;

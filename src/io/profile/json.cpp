@@ -1,11 +1,11 @@
-// Profile to a file of schema "gar.profile/1" and back. See docs/formats-profile.md.
+// Profile to a file of schema "gar.profile/2" and back. See docs/formats-profile.md.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 #include "gar/profile.hpp"
+#include "gar/profile_io.hpp"
 #include "io/profile/fields.hpp"
 #include "io/text_file.hpp"
 
@@ -17,6 +17,15 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t kMaxProfileBytes = std::int64_t{16} << 20;
 constexpr std::string_view kEstimateWords = "an object with value, low and high";
 constexpr Incast kIncasts[] = {Incast::kUnknown, Incast::kNone, Incast::kDrift, Incast::kPresent};
+
+struct ScoreField {
+  const char* name;
+  double ValidationScore::*value;  ///< -1: not known, and left out of the file
+};
+constexpr ScoreField kScoreFields[] = {
+    {"median_error", &ValidationScore::median_error}, {"p95_error", &ValidationScore::p95_error},
+    {"max_error", &ValidationScore::max_error},       {"median_regret", &ValidationScore::median_regret},
+    {"p95_regret", &ValidationScore::p95_regret},     {"max_regret", &ValidationScore::max_regret}};
 
 Incast read_incast(const JsonPlace& place) {
   const std::string text = place.text();
@@ -97,17 +106,11 @@ std::vector<ValidationScore> read_validation(const JsonPlace& document) {
                         "p95_regret", "max_regret"});
     ValidationScore score;
     score.name = item.at("name", "a text, for example \"GenModel\"").text();
-    const auto number = [&](std::string_view field, double& target) {
-      if (const auto found = item.find(field)) target = found->number();
-    };
     if (const auto cells = item.find("cells")) score.num_cells = cells->whole(0, std::int64_t{1} << 53);
     if (const auto cases = item.find("cases")) score.num_cases = cases->whole(0, std::int64_t{1} << 53);
-    number("median_error", score.median_error);
-    number("p95_error", score.p95_error);
-    number("max_error", score.max_error);
-    number("median_regret", score.median_regret);
-    number("p95_regret", score.p95_regret);
-    number("max_regret", score.max_regret);
+    for (const ScoreField& field : kScoreFields) {
+      if (const auto found = item.find(field.name)) score.*field.value = found->number();
+    }
     result.push_back(std::move(score));
   }
   return result;
@@ -165,15 +168,9 @@ Json validation_json(const std::vector<ValidationScore>& scores) {
     item["name"] = score.name;
     item["cells"] = score.num_cells;
     item["cases"] = score.num_cases;
-    const auto number = [&](const char* field, double value) {
-      if (value != -1) item[field] = number_json(value, field);
-    };
-    number("median_error", score.median_error);
-    number("p95_error", score.p95_error);
-    number("max_error", score.max_error);
-    number("median_regret", score.median_regret);
-    number("p95_regret", score.p95_regret);
-    number("max_regret", score.max_regret);
+    for (const ScoreField& field : kScoreFields) {
+      if (score.*field.value != -1) item[field.name] = number_json(score.*field.value, field.name);
+    }
     result.push_back(std::move(item));
   }
   return result;
@@ -196,27 +193,28 @@ Json corrections_json(const std::vector<SizeCorrection>& corrections) {
 Profile parse_profile(std::string_view text, const std::string& source) {
   const nlohmann::json value = parse_json(text, source);
   const JsonPlace document(value, source);
-  check_schema(document, kProfileSchema, "what gar fit -o writes");
-  document.expect_fields({"schema", "gar_version", "topology", "cores", "memory", "levels", "gamma", "delta",
+  const std::string_view schema = check_schema(document, kProfileSchemas, "what gar fit -o writes");
+  document.expect_fields({"schema", "gar_version", "topology", "cores", "memory", "access", "levels", "gamma", "delta",
                           "two_beta_plus_gamma", "links", "corrections", "residuals", "validation", "notes",
                           "provenance"});
-  Profile profile{
-      read_embedded_topology(document.at("topology", "a gar.topology/1 document (docs/formats-topology.md)")),
-      {},
-      read_estimate(document.at("gamma", kEstimateWords)),
-      read_estimate(document.at("delta", kEstimateWords)),
-      read_estimate(document.at("two_beta_plus_gamma", kEstimateWords)),
-      0,
-      {},
-      read_corrections(document),
-      read_residuals(document),
-      read_validation(document),
-      {},
-      read_provenance(document)};
+  MeasuredAt place = read_place(document, schema);
+  Profile profile{.topology = read_embedded_topology(
+                      document.at("topology", "a gar.topology/1 document (docs/formats-topology.md)")),
+                  .levels = {},
+                  .gamma = read_estimate(document.at("gamma", kEstimateWords)),
+                  .delta = read_estimate(document.at("delta", kEstimateWords)),
+                  .two_beta_plus_gamma = read_estimate(document.at("two_beta_plus_gamma", kEstimateWords)),
+                  .cores = place.cores,
+                  .links = {},
+                  .corrections = read_corrections(document),
+                  .residuals = read_residuals(document),
+                  .validation = read_validation(document),
+                  .notes = {},
+                  .provenance = std::move(place.provenance),
+                  .is_memory = place.is_memory,
+                  .access = place.access};
   profile.levels = read_levels(document, profile.topology);
   profile.links = read_links(document, static_cast<int>(profile.levels.size()));
-  if (const auto cores = document.find("cores")) profile.cores = cores->number();
-  if (const auto memory = document.find("memory")) profile.is_memory = memory->boolean();
   if (const auto notes = document.find("notes")) profile.notes = read_texts(*notes);
   return profile;
 }
@@ -226,11 +224,8 @@ Profile read_profile_file(const std::string& path) {
 }
 
 void write_profile(const Profile& profile, std::ostream& out) {
-  Json document = begin_document(kProfileSchema);
-  document["provenance"] = provenance_json(profile.provenance);
-  document["topology"] = topology_json(profile.topology);
-  document["cores"] = number_json(profile.cores, "cores");
-  if (profile.is_memory) document["memory"] = true;
+  Json document = begin_document(kProfileSchemas[0], profile.topology,
+                                 {profile.cores, profile.is_memory, profile.access, profile.provenance});
   document["levels"] = Json::array();
   for (const LevelProfile& level : profile.levels) document["levels"].push_back(level_json(level));
   document["gamma"] = estimate_json(profile.gamma, "gamma");

@@ -11,6 +11,8 @@
 namespace gar {
 
 inline constexpr std::string_view kTopologySchema = "gar.topology/1";
+/// The longest topology file that is read: within a second, and a flat list of a million servers fits.
+inline constexpr std::int64_t kMaxTopologyBytes = 64 << 20;
 
 enum Param : std::uint8_t { kAlpha, kBeta, kEpsilon, kIncastThreshold, kMaxSenders, kGamma, kDelta };
 inline constexpr std::size_t kNumParams = 7;

@@ -6,23 +6,19 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
+#include "io/json_text.hpp"
 #include "io/topology/document.hpp"
 
 namespace gar {
 namespace {
 
-std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::size_t node_index(NodeId id) { return static_cast<std::size_t>(id); }
 
 // Names that are new each time: "rack", "rack-2", "rack-3".
 class UniqueNames {
@@ -66,15 +62,15 @@ class Writer {
 
   // Nodes that more than one run refers to.
   void find_subtrees() {
-    std::vector<int> uses(index(topology_.num_nodes()), 0);
+    std::vector<int> uses(node_index(topology_.num_nodes()), 0);
     for (NodeId id = 0; id < topology_.num_nodes(); ++id) {
-      for (const ChildRun& run : topology_.node(id).children) ++uses[index(run.node)];
+      for (const ChildRun& run : topology_.node(id).children) ++uses[node_index(run.node)];
     }
     subtree_name_.resize(uses.size());
     UniqueNames names;
     for (NodeId id = 0; id < topology_.num_nodes(); ++id) {
-      if (uses[index(id)] < 2) continue;
-      subtree_name_[index(id)] = names.next(topology_.node(id).name);
+      if (uses[node_index(id)] < 2) continue;
+      subtree_name_[node_index(id)] = names.next(topology_.node(id).name);
       subtree_order_.push_back(id);
     }
   }
@@ -121,7 +117,7 @@ class Writer {
     out_ << ",\n  \"subtrees\": {";
     const char* separator = "\n";
     for (const NodeId id : subtree_order_) {
-      out_ << separator << "    " << quoted(subtree_name_[index(id)]) << ": ";
+      out_ << separator << "    " << quoted(subtree_name_[node_index(id)]) << ": ";
       write_node(id, 1, 4);
       separator = ",\n";
     }
@@ -144,10 +140,10 @@ class Writer {
       const char* separator = "\n";
       for (const ChildRun& run : node.children) {
         out_ << separator << fmt::format("{:{}}", "", indent + 2);
-        if (subtree_name_[index(run.node)].empty()) {
+        if (subtree_name_[node_index(run.node)].empty()) {
           write_node(run.node, run.count, indent + 2);
         } else {
-          out_ << "{\"ref\": " << quoted(subtree_name_[index(run.node)]);
+          out_ << "{\"ref\": " << quoted(subtree_name_[node_index(run.node)]);
           if (run.count > 1) out_ << fmt::format(", \"repeat\": {}", run.count);
           out_ << "}";
         }

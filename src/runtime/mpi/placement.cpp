@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar {
 
