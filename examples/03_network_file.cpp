@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "gar/algorithms.hpp"
-#include "gar/io.hpp"
 #include "gar/model.hpp"
 #include "gar/planner.hpp"
 #include "gar/topology.hpp"
+#include "gar/topology_io.hpp"
 
 // Seconds per float of 4 bytes: 3.2e-9 is 10 Gbit/s; the racks share 5 Gbit/s. gar::read_topology_file reads a file.
 constexpr const char* kNetwork = R"({

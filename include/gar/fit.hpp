@@ -43,7 +43,7 @@ std::string describe(const Observation& observation);
 /// Median of the repetitions. Precondition: there is one.
 double median_seconds(const Observation& observation);
 
-/// The same thing, whatever it took.
+/// Is it the same experiment, whatever times were measured?
 bool is_same_cell(const Observation& a, const Observation& b);
 
 /// A number of measurements, and where they come from.
@@ -54,6 +54,7 @@ struct Measurements {
   std::vector<LinkProfile> links;  ///< single links, measured one by one
   Provenance provenance;
   bool is_memory = false;  ///< as in Profile
+  OperandAccess access = OperandAccess::kCopied;
 };
 
 struct FitOptions {

@@ -36,15 +36,15 @@ std::string_view to_string(Incast incast);
 struct LevelProfile {
   std::string name;  ///< base name of the nodes below these links: "host", "rack"
   Estimate alpha;    ///< level 0: of a path across a lowest switch; above: of the switch that these links end at
-  Estimate beta;     ///< of one of these links
-  Estimate epsilon;  ///< of one of these links
+  Estimate beta;     ///< seconds per float
+  Estimate epsilon;  ///< seconds per float, of each sender beyond the threshold
   Estimate incast_threshold;  ///< w_t, in senders
   Incast incast = Incast::kUnknown;
   std::int64_t most_senders = 0;  ///< that were measured at such a link
-  /// Receivers admit so many senders at once, and epsilon and incast_threshold are what is left then; 0: everybody
-  /// sends.
+  /// Receivers admit at most this many senders at once, and epsilon and incast_threshold are what is left then; 0: all
+  /// ranks send at once.
   std::int64_t max_senders = 0;
-  /// The same where everybody sends; as above when max_senders is 0.
+  /// The same where all ranks send at once; as above when max_senders is 0.
   Estimate free_epsilon;
   Estimate free_incast_threshold;
   Incast free_incast = Incast::kUnknown;
@@ -67,7 +67,7 @@ struct SizeCorrection {
   bool operator==(const SizeCorrection&) const = default;
 };
 
-/// A measurement beside what the fitted model says.
+/// A measurement next to what the fitted model says.
 struct Residual {
   std::string what;  ///< "cps allreduce, 12 ranks, 1e5 floats"
   double measured_s = 0;
@@ -107,6 +107,14 @@ struct Provenance {
   bool operator==(const Provenance&) const = default;
 };
 
+/// How a reduction gets at the operands of other ranks.
+enum class OperandAccess {
+  kCopied,  ///< they are sent to the rank that reduces them
+  kDirect,  ///< it reads them in the memory of the others, as on GPUs that map each other's memory
+};
+/// "copied", "direct".
+std::string_view to_string(OperandAccess access);
+
 struct Profile {
   /// The measured network, one server per rank, with the fitted parameters (those of `levels`, `links` that differ, and
   /// what ranks that share a core have to share).
@@ -123,17 +131,18 @@ struct Profile {
   std::vector<ValidationScore> validation;
   std::vector<std::string> notes;  ///< what could not be identified, and why; one sentence each
   Provenance provenance;
-  bool is_memory =
-      false;  ///< a lowest switch is the memory of a host: alpha and the links of level 0 share its cores, too
+  /// A lowest switch is the memory of a host: alpha and the links of level 0 share its cores as well.
+  bool is_memory = false;
+  OperandAccess access = OperandAccess::kCopied;
 };
 
 /// The profile's parameters on another tree, level by level; ranks share the profile's cores below each lowest switch.
 /// Levels that the profile does not know keep the tree's own parameters; `unknown_levels` (may be null) gets them.
 Topology lay_over(const Profile& profile, const Topology& topology, std::vector<int>* unknown_levels = nullptr);
 
-/// The correction for AllReduces of that size; null when there is none, or no profile.
-const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes);
-/// `seconds` with the correction of that size class, if there is one.
+/// The profile's correction for AllReduces of that size; null when it has none.
+const SizeCorrection* correction_of(const Profile& profile, double bytes);
+/// `seconds` with the correction of that size, if there is one.
 double corrected(const Profile& profile, double seconds, double bytes);
 
 /// One thing in which two profiles of the same network differ.

@@ -79,12 +79,11 @@ struct Place {
   /// charges beta for both halves, so beta is half of a copy here, and an AllGather by itself costs it twice.
   bool is_direct = false;
 };
-inline bool is_direct(const Provenance& provenance) { return provenance.transport == "cuda-ipc"; }
 inline Place place_of(const Profile& profile) {
-  return {profile.topology, profile.cores, profile.is_memory, true, is_direct(profile.provenance)};
+  return {profile.topology, profile.cores, profile.is_memory, true, profile.access == OperandAccess::kDirect};
 }
 inline Place place_of(const Measurements& measured) {
-  return {measured.topology, measured.cores, measured.is_memory, false, is_direct(measured.provenance)};
+  return {measured.topology, measured.cores, measured.is_memory, false, measured.access == OperandAccess::kDirect};
 }
 
 /// Throws InvalidArgument when the servers are none of the topology's or the algorithm does not fit them.

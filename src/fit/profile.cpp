@@ -107,28 +107,22 @@ std::string_view to_string(Incast incast) {
   }
 }
 
+std::string_view to_string(OperandAccess access) { return access == OperandAccess::kDirect ? "direct" : "copied"; }
+
 Topology lay_over(const Profile& profile, const Topology& topology, std::vector<int>* unknown_levels) {
   Overlay overlay(profile, topology);
   if (unknown_levels != nullptr) *unknown_levels = overlay.unknown_levels();
   return overlay.run();
 }
 
-namespace {
-
-const SizeCorrection* find_correction(const Profile& profile, double bytes) {
+const SizeCorrection* correction_of(const Profile& profile, double bytes) {
   const auto found = std::find_if(profile.corrections.begin(), profile.corrections.end(),
                                   [&](const SizeCorrection& c) { return bytes >= c.from_bytes && bytes < c.to_bytes; });
   return found == profile.corrections.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
-const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes) {
-  return profile ? find_correction(*profile, bytes) : nullptr;
-}
-
 double corrected(const Profile& profile, double seconds, double bytes) {
-  const SizeCorrection* correction = find_correction(profile, bytes);
+  const SizeCorrection* correction = correction_of(profile, bytes);
   return correction == nullptr ? seconds : seconds * correction->factor.value;
 }
 

@@ -59,8 +59,9 @@ class JsonPlace {
   std::string path_;
 };
 
-/// Checks "schema" and the optional "gar_version". `schema` is the version that is written today, for example
-/// "gar.profile/1"; all versions up to it are read. `made_by` tells where such files come from.
-void check_schema(const JsonPlace& document, std::string_view schema, std::string_view made_by);
+/// Checks "schema" and the optional "gar_version", and returns the schema that was found. `schemas` are those that are
+/// accepted, the newest ("gar.profile/2") first; `made_by` tells where such files come from.
+std::string_view check_schema(const JsonPlace& document, std::span<const std::string_view> schemas,
+                              std::string_view made_by);
 
 }  // namespace gar

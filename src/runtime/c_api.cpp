@@ -1,5 +1,4 @@
 // gar/gar.h on top of gar/communicator.hpp: checks arguments, and turns exceptions into codes and texts.
-#include "gar/version.hpp"
 #include "runtime/c_api.hpp"
 
 #include <algorithm>
@@ -10,8 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "gar/io.hpp"
+#include "gar/plan_io.hpp"
 #include "gar/reduction.hpp"
+#include "gar/topology_io.hpp"
+#include "gar/version.hpp"
 
 static_assert(GAR_FLOAT64 == static_cast<int>(gar::DataType::kFloat64) && GAR_FLOAT64 + 1 == gar::kNumDataTypes);
 static_assert(GAR_FLOAT16 == static_cast<int>(gar::DataType::kFloat16));

@@ -9,8 +9,9 @@
 
 #include "gar/algorithms.hpp"
 #include "gar/environment.hpp"
-#include "gar/io.hpp"
 #include "gar/planner.hpp"
+#include "gar/predict.hpp"
+#include "gar/topology_io.hpp"
 #include "gar/verify.hpp"
 
 namespace gar {

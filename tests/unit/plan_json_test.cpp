@@ -1,6 +1,4 @@
 // Plan files: what is written is read back, and what is wrong is named.
-#include "io/plan/json.hpp"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +9,9 @@
 
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/plan_io.hpp"
 #include "gar/verify.hpp"
+#include "io/plan/json.hpp"
 #include "support/explicit_plan.hpp"
 #include "support/temp_folder.hpp"
 
@@ -109,14 +108,30 @@ TEST(PlanJson, OlderFilesAreRead) {
   EXPECT_EQ(parse(older(text_of(gather), "allgather", "all_gather")), gather);
 }
 
-// `gar plan --json` tells people and scripts more than the plan itself; reading skips it.
-TEST(PlanJson, FieldsOfTheCommandLineAreSkipped) {
+// What describes a plan without being part of it is written by the library, and skipped when the plan is read.
+TEST(PlanJson, NotesAreWrittenAndSkipped) {
   std::ostringstream out;
-  out << R"({"gar_version":"0.1.0","predicted_seconds":1.5,"lower_bound_seconds":null,"topology":{"name":"ss24"},)";
-  write_plan_fields(cps(3), out);
-  out << R"(,"switches":[{"name":"root","factors":[3],"seconds":1.5}],"stages":[{"terms":{"alpha":1e-3}},[[]],true],)"
-      << R"("terms":{},"explain":"why"})";
+  const std::vector<PlanNote> notes{{"topology", "\"ss24\""},
+                                    {"predicted_seconds", "1.5"},
+                                    {"terms", "{}"},
+                                    {"lower_bound_seconds", "null"},
+                                    {"switches", R"([{"name":"root","factors":[3],"seconds":1.5}])"},
+                                    {"stages", R"([{"terms":{"alpha":1e-3}},[[]],true])"},
+                                    {"explain", "\"why\""}};
+  write_plan(cps(3), out, notes);
   EXPECT_EQ(parse(out.str()), cps(3));
+  for (const PlanNote& note : notes) {
+    const std::string line = fmt::format("\"{}\":{}", note.field, note.json);
+    EXPECT_NE(out.str().find(line), std::string::npos) << line << "\n" << out.str();
+  }
+  EXPECT_THROW(write_plan(cps(3), out, std::vector<PlanNote>{{"weather", "\"fine\""}}), InvalidArgument);
+}
+
+// As gar 0.1 wrote them: notes in front of the plan.
+TEST(PlanJson, NotesMayStandAnywhere) {
+  std::string text = text_of(cps(3));
+  text.replace(text.find('{'), 1, R"({"explain":[{"why":[1.5,null]}],"terms":{"alpha":1e-3},)");
+  EXPECT_EQ(parse(text), cps(3));
 }
 
 TEST(PlanJson, NotJson) {

@@ -16,7 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
+#include "gar/results_io.hpp"
 
 namespace gar {
 namespace {

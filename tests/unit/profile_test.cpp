@@ -12,8 +12,10 @@
 
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/io.hpp"
+#include "gar/results_io.hpp"
 #include "support/temp_folder.hpp"
+#include "gar/profile_io.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar {
 namespace {
@@ -183,12 +185,13 @@ TEST(ProfileFile, NumbersThatAreNoneAreNotWritten) {
 TEST(ProfileFile, Errors) {
   expect_error(parse_profile, "", {"not valid JSON"});
   expect_error(parse_profile, "[1, 2", {"not valid JSON"});
-  expect_error(parse_profile, "[]", {"document: is a list; accepted: an object with the schema \"gar.profile/1\""});
-  expect_error(parse_profile, "{}", {"the field \"schema\" is missing; accepted: \"gar.profile/1\""});
+  expect_error(parse_profile, "[]",
+               {"document: is a list; accepted: an object with the schema \"gar.profile/2\" or \"gar.profile/1\""});
+  expect_error(parse_profile, "{}", {"the field \"schema\" is missing; accepted: \"gar.profile/2\""});
   expect_error(parse_profile, std::string(500, '['), {"nested deeper than 200 levels"});
   expect_error(parse_profile, R"({"schema": "gar.profile/1", "schema": 1})", {"\"schema\" appears twice"});
-  expect_profile_error("gar.profile/1", "gar.profile/2", {"schema: ", "newer gar", "accepted: \"gar.profile/1\""});
-  expect_profile_error("gar.profile/1", "gar.topology/1", {"schema: is \"gar.topology/1\"", "gar fit -o"});
+  expect_profile_error("gar.profile/2", "gar.profile/3", {"schema: ", "newer gar", "accepted: \"gar.profile/2\""});
+  expect_profile_error("gar.profile/2", "gar.topology/1", {"schema: is \"gar.topology/1\"", "gar fit -o"});
   expect_profile_error("\"levels\"", "\"level\"", {"unknown field \"level\"; accepted: schema, "});
   expect_profile_error("\"cores\": 2.0", "\"cores\": -1", {"cores: is -1; accepted: a finite number of at least 0"});
   expect_profile_error("\"cores\": 2.0", "\"cores\": \"2\"", {"cores: is \"2\"; accepted: a finite number"});
@@ -223,6 +226,34 @@ TEST(ProfileFile, AsManyLevelsAsTheTopologyHas) {
   p.links.clear();
   p.levels.pop_back();
   expect_error(parse_profile, written(p), {"levels: has 1 levels; accepted: 2, the levels of links of the topology"});
+}
+
+// Version 1 did not say how operands are reached; its transport did.
+TEST(ProfileFile, OperandAccess) {
+  Profile p = small_profile();
+  EXPECT_EQ(written(p).find("\"access\""), std::string::npos);
+  p.access = OperandAccess::kDirect;
+  EXPECT_EQ(parse_profile(written(p), "p.json").access, OperandAccess::kDirect);
+  expect_error(parse_profile, replaced(written(p), "\"direct\"", "\"telepathy\""),
+               {"access: is \"telepathy\"; accepted: \"copied\" or \"direct\""});
+  expect_error(parse_profile, replaced(written(p), "gar.profile/2", "gar.profile/1"), {"access: belongs to version 2"});
+  p.access = OperandAccess::kCopied;
+  p.provenance.transport = "cuda-ipc";
+  EXPECT_EQ(parse_profile(written(p), "p.json").access, OperandAccess::kCopied);
+  const std::string old = replaced(written(p), "gar.profile/2", "gar.profile/1");
+  EXPECT_EQ(parse_profile(old, "p.json").access, OperandAccess::kDirect);
+  EXPECT_EQ(parse_profile(replaced(old, "cuda-ipc", "shm"), "p.json").access, OperandAccess::kCopied);
+}
+
+TEST(LoadNetwork, TopologyProfileOrBoth) {
+  const std::string june = GAR_SOURCE_DIR "/data/profiles/june.json";
+  EXPECT_THROW((void)load_network("", ""), InvalidArgument);
+  EXPECT_FALSE(load_network("star:4", "").profile);
+  EXPECT_EQ(load_network("", june).topology.num_servers(), 12);
+  EXPECT_TRUE(load_network("tree:3x4", june).notes.empty());
+  const Network deeper = load_network("tree:2x3x4", june);
+  ASSERT_EQ(deeper.notes.size(), 1U);
+  EXPECT_NE(deeper.notes[0].find("knows 2 levels of links, tree:2x3x4 has 3; level 2 keeps"), std::string::npos);
 }
 
 TEST(ProfileFile, IsATopologyForLoadTopology) {
@@ -422,6 +453,8 @@ TEST(Corrected, BySizeClass) {
   EXPECT_EQ(corrected(p, 2, 65535), 2.5);
   EXPECT_EQ(corrected(p, 2, 65536), 2);
   EXPECT_EQ(corrected(p, 2, 1e9), 2);
+  EXPECT_EQ(correction_of(p, 65535)->factor.value, 1.25);
+  EXPECT_EQ(correction_of(p, 1e9), nullptr);
 }
 
 TEST(CompareProfiles, NothingChanged) {

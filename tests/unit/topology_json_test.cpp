@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/results_io.hpp"
 #include "support/temp_folder.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar {
 namespace {

@@ -4,7 +4,8 @@
 #include <iostream>
 #include <vector>
 
-#include "gar/io.hpp"
+#include "gar/plan_io.hpp"
+#include "gar/results_io.hpp"
 
 namespace gar::cli {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "apps/gar/reproduce/paper.hpp"
-#include "apps/gar/views/json_output.hpp"
+#include "apps/gar/reproduce/json_output.hpp"
 #include "gar/fit.hpp"
 
 namespace gar::cli {

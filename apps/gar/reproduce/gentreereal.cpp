@@ -15,7 +15,7 @@
 #include "apps/gar/reproduce/reproduce.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 #include "gar/model.hpp"
 #include "gar/planner.hpp"
 

@@ -11,13 +11,13 @@
 #include "apps/gar/reproduce/gentreesimu.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 
+#include "apps/gar/cli/progress.hpp"
 #include "apps/gar/reproduce/gentreesimu_laws.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
 #include "gar/algorithms.hpp"
@@ -47,29 +47,10 @@ constexpr NetworkInfo kNetworks[] = {
     {"cdc384", "two data centres: 8 racks of 32 servers, 8 racks of 16", nullptr, "hring:24x16"},
 };
 
-/// One line on a terminal's standard error.
-class ProgressLine {
- public:
-  ProgressLine() : is_terminal_(isatty(STDERR_FILENO) != 0) {}
-  ~ProgressLine() {
-    if (is_terminal_) std::fputs("\r\033[K", stderr);
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-  void show(const std::string& text) const {
-    if (!is_terminal_) return;
-    std::fputs(("\r\033[K" + text).c_str(), stderr);
-    std::fflush(stderr);
-  }
-
- private:
-  bool is_terminal_;
-};
-
 /// Simulates everything on one network.
 class NetworkSimulation {
  public:
-  NetworkSimulation(const NetworkInfo& info, const ProgressLine& progress)
+  NetworkSimulation(const NetworkInfo& info, ProgressLine& progress)
       : info_(info),
         progress_(progress),
         topology_(builtin_topology(info.name)),
@@ -117,7 +98,7 @@ class NetworkSimulation {
   }
 
   const NetworkInfo& info_;
-  const ProgressLine& progress_;
+  ProgressLine& progress_;
   Topology topology_;
   Predictor best_hcps_;
 };
@@ -406,7 +387,7 @@ void print_verdict(const std::string& statement, const std::vector<std::string>&
 bool reproduce_gentreesimu(const Context& context, Json& document) {
   std::vector<SimuColumn> columns;
   {
-    const ProgressLine progress;
+    ProgressLine progress;
     for (const NetworkInfo& info : kNetworks) {
       NetworkSimulation network(info, progress);
       for (const std::int64_t size : kSimuSizes) columns.push_back(network.at(size));

@@ -16,7 +16,7 @@
 #include <optional>
 
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/views/terms.hpp"
+#include "apps/gar/reproduce/json_output.hpp"
 #include "gar/planner.hpp"
 
 namespace gar::cli {

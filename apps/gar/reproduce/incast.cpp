@@ -18,7 +18,7 @@
 #include "apps/gar/reproduce/reproduce.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 namespace {

@@ -9,7 +9,8 @@
 #include <stdexcept>
 
 #include "gar/algorithms.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
+#include "gar/results_io.hpp"
 
 namespace gar::cli {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "apps/gar/reproduce/rearrangement.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/views/terms.hpp"
+#include "apps/gar/reproduce/json_output.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"

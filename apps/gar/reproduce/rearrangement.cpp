@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <array>
 
-#include "apps/gar/views/terms.hpp"
 #include "gar/algorithms.hpp"
+#include "apps/gar/reproduce/json_output.hpp"
 #include "gar/planner.hpp"
 
 namespace gar::cli {

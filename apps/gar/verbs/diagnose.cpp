@@ -9,12 +9,14 @@
 
 #include "apps/gar/reproduce/reproduce.hpp"
 #include "apps/gar/verbs/verbs.hpp"
-#include "apps/gar/views/json_output.hpp"
+#include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/io.hpp"
+#include "gar/fit_report.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
+#include "gar/profile_io.hpp"
+#include "gar/results_io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -109,12 +111,6 @@ std::vector<Observation> observations_of(const Results& results, const Topology&
   return out;
 }
 
-const char* verdict_of(const Residual& residual, double tolerance) {
-  const double ratio = residual.measured_s / residual.fitted_s;
-  if (ratio > 1 + tolerance) return "slow";
-  return ratio < 1 / (1 + tolerance) ? "fast" : "normal";
-}
-
 /// Everything that is printed.
 struct DiagnoseReport {
   const DiagnoseArgs& args;
@@ -123,34 +119,6 @@ struct DiagnoseReport {
   RankCount ranks;
   Diagnosis diagnosis;  ///< with one row per observation
 };
-
-Json diagnosis_json(const DiagnoseReport& report) {
-  const auto& [args, results, observations, ranks, diagnosis] = report;
-  Json out = json_document("gar.diagnose/1");
-  out["profile"] = args.profile;
-  out["results"] = args.results;
-  out["format"] = results.format;
-  out["ranks"] = ranks.count;
-  out["tolerance"] = diagnosis.tolerance;
-  out["rows"] = Json::array();
-  for (std::size_t i = 0; i < observations.size(); ++i) {
-    const Residual& r = diagnosis.rows[i];
-    out["rows"].push_back({{"bytes", results.rows[i].bytes},
-                           {"label", results.rows[i].label},
-                           {"algorithm", to_string(observations[i].algorithm)},
-                           {"is_assumed", results.rows[i].algorithm.empty()},
-                           {"measured_seconds", r.measured_s},
-                           {"expected_seconds", r.fitted_s},
-                           {"ratio", r.measured_s / r.fitted_s},
-                           {"verdict", verdict_of(r, diagnosis.tolerance)}});
-  }
-  out["is_normal"] = diagnosis.is_normal;
-  out["culprit"] = diagnosis.culprit;
-  out["factor"] = diagnosis.factor;
-  out["explained"] = diagnosis.explained;
-  out["words"] = diagnosis.words;
-  return out;
-}
 
 void print_diagnosis(const DiagnoseReport& report, bool color) {
   const auto& [args, results, observations, ranks, diagnosis] = report;
@@ -162,12 +130,12 @@ void print_diagnosis(const DiagnoseReport& report, bool color) {
   for (std::size_t i = 0; i < observations.size(); ++i) {
     const Residual& r = diagnosis.rows[i];
     const ResultRow& row = results.rows[i];
-    const std::string verdict = verdict_of(r, diagnosis.tolerance);
+    const Verdict verdict = verdict_of(r, diagnosis.tolerance);
     has_assumed = has_assumed || row.algorithm.empty();
-    table.add_row({format_bytes(row.bytes), to_string(observations[i].algorithm) + (row.algorithm.empty() ? "?" : ""),
-                   format_seconds(r.measured_s), format_seconds(r.fitted_s),
-                   fmt::format("{:.2f}", r.measured_s / r.fitted_s),
-                   Cell(verdict, verdict == "normal" ? Paint::kGreen : Paint::kRed), row.label});
+    table.add_row(
+        {format_bytes(row.bytes), to_string(observations[i].algorithm) + (row.algorithm.empty() ? "?" : ""),
+         format_seconds(r.measured_s), format_seconds(r.fitted_s), fmt::format("{:.2f}", r.measured_s / r.fitted_s),
+         Cell(std::string(to_string(verdict)), verdict == Verdict::kNormal ? Paint::kGreen : Paint::kRed), row.label});
   }
   print(table.to_string(color) + "\n");
   if (has_assumed) {
@@ -186,7 +154,12 @@ int diagnose_results(const DiagnoseArgs& args, const Context& context) {
   const std::vector<Observation> observations = observations_of(results, profile.topology, ranks.count);
   const DiagnoseReport report{args, results, observations, ranks, diagnose(profile, observations)};
   if (context.json) {
-    print_json(diagnosis_json(report));
+    print(diagnose_document({.profile_file = args.profile,
+                             .results_file = args.results,
+                             .results = results,
+                             .observations = observations,
+                             .num_ranks = ranks.count,
+                             .diagnosis = report.diagnosis}));
   } else {
     print_diagnosis(report, use_color(context.color, stdout));
   }

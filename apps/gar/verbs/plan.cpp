@@ -10,9 +10,8 @@
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/plan_explain.hpp"
 #include "apps/gar/views/plan_table.hpp"
-#include "apps/gar/views/terms.hpp"
+#include "gar/documents.hpp"
 #include "gar/files.hpp"
-#include "io/plan/json.hpp"
 #include "apps/gar/cli/plan_args.hpp"
 #include "gar/planner.hpp"
 
@@ -38,23 +37,7 @@ struct PlanArgs {
 Policy policy_of(const PlanArgs& args) { return args.policy == "runtime" ? Policy::kRuntime : Policy::kModel; }
 
 void write_document(const PlanView& v, bool explain, std::ostream& out) {
-  const PlanAnswer& answer = v.answer;
-  Json extra;
-  extra["topology"] = v.request.topology.name();
-  extra["predicted_seconds"] = answer.seconds();
-  extra["terms"] = terms_json(answer.terms);
-  extra["lower_bound_seconds"] = answer.bound.seconds();
-  extra["switches"] = Json::array();
-  for (const SwitchChoice& s : answer.switches) extra["switches"].push_back(switch_json(s));
-  extra["stages"] = Json::array();
-  for (const StageCost& s : v.stages) extra["stages"].push_back(stage_json(s, v.size.floats()));
-
-  if (explain) extra["explain"] = explanation_json(v);
-
-  out << "{\n\"gar_version\":" << Json(version()).dump() << ",\n";
-  write_plan_fields(answer.plan, out);
-  for (const auto& [key, value] : extra.items()) out << ",\n" << Json(key).dump() << ":" << value.dump();
-  out << "\n}\n";
+  write_plan_document(v.request, v.answer, v.stages, explain ? PlanDetail::kExplained : PlanDetail::kPlain, out);
 }
 
 // One program per rank is another plan, with stages of its own.

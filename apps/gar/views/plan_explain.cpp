@@ -8,7 +8,6 @@
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/output.hpp"
-#include "apps/gar/views/terms.hpp"
 #include "apps/gar/views/term_table.hpp"
 #include "apps/gar/cli/plan_args.hpp"
 #include "gar/explain.hpp"
@@ -109,52 +108,6 @@ void print_candidates(const char* title, const std::vector<PlanCandidate>& list)
 }
 
 }  // namespace
-
-Json switch_json(const SwitchChoice& choice) {
-  Json j;
-  j["name"] = choice.name;
-  j["count"] = choice.count;
-  j["algorithm"] = choice.algorithm;
-  j["factors"] = choice.factors;
-  j["rearranged"] = choice.is_rearranged;
-  j["seconds"] = choice.seconds();
-  j["terms"] = terms_json(choice.terms);
-  return j;
-}
-
-Json explanation_json(const PlanView& v) {
-  Json j;
-  j["switches"] = Json::array();
-  for (const SwitchChoice& s : v.answer.switches) {
-    Json one;
-    one["name"] = s.name;
-    one["candidates"] = Json::array();
-    for (const SwitchCandidate& c : s.candidates) {
-      Json candidate;
-      candidate["algorithm"] = c.algorithm;
-      candidate["factors"] = c.factors;
-      candidate["seconds"] = c.terms.total();
-      candidate["terms"] = terms_json(c.terms);
-      one["candidates"].push_back(candidate);
-    }
-    one["rearrangement"] = Json::array();
-    for (const Rearrangement& x : s.rearrangements) one["rearrangement"].push_back(x.reason);
-    j["switches"].push_back(one);
-  }
-  j["compared"] = Json::array();
-  for (const std::vector<PlanCandidate>* list : {&v.answer.asked, &v.answer.considered}) {
-    for (const PlanCandidate& c : *list) {
-      j["compared"].push_back({{"plan", c.algorithm}, {"chunks", c.num_chunks}, {"seconds", c.seconds()}});
-    }
-  }
-  j["busiest"] = v.answer.plan.num_chunks > 1 ? v.answer.priced->busiest().name : "";
-  if (v.request.policy == Policy::kRuntime) j["policy"] = choice_words(v.answer, v.request.topology);
-  j["lower_bound"] = {{"alpha", v.answer.bound.alpha},
-                      {"bandwidth", v.answer.bound.bandwidth},
-                      {"calculation", v.answer.bound.calculation},
-                      {"binding", v.answer.bound.binding()}};
-  return j;
-}
 
 void print_plan(const PlanView& v, bool color) {
   print(fmt::format("{} on {} ({} server{}), {} x {} ({}), {}\n", paint(v.answer.plan.algorithm, Paint::kGreen, color),

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/gar/views/json_output.hpp"
 #include "gar/model.hpp"
 #include "gar/quantity.hpp"
 #include "gar/planner.hpp"
@@ -23,8 +22,5 @@ struct PlanView {
 void print_plan(const PlanView& view, bool color);
 /// Per switch the candidates and the margin; per stage where the time goes; the gap to the lower bound.
 void print_explanation(const PlanView& view, bool color);
-Json switch_json(const SwitchChoice& choice);
-/// The same as print_explanation.
-Json explanation_json(const PlanView& view);
 
 }  // namespace gar::cli

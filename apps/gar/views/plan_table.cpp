@@ -2,13 +2,11 @@
 #include "apps/gar/views/plan_table.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cmath>
-#include <map>
 #include "apps/gar/cli/algorithms.hpp"
-#include "apps/gar/views/json_output.hpp"
+#include "apps/gar/cli/progress.hpp"
 #include "apps/gar/views/plan_explain.hpp"
+#include "gar/documents.hpp"
 
 namespace gar::cli {
 namespace {
@@ -33,36 +31,11 @@ DecisionTableRequest table_request(const PlanTableArgs& args, DataType dtype) {
 }
 
 std::vector<DecisionRow> search(DecisionTableRequest request) {
-  const bool is_terminal = isatty(STDERR_FILENO) != 0;
-  if (is_terminal) {
-    request.progress = [](std::int64_t num_planned, std::int64_t count) {
-      std::fputs(
-          fmt::format("\r{} sizes planned, now {:.4g} elements ", num_planned, static_cast<double>(count)).c_str(),
-          stderr);
-    };
-  }
-  std::vector<DecisionRow> rows = decision_table(request);
-  if (is_terminal) std::fputs("\r\033[K", stderr);
-  return rows;
-}
-
-Json row_json(const DecisionRow& row) {
-  Json j;
-  j["from_count"] = row.first.count;
-  j["to_count"] = row.last.count;
-  j["algorithm"] = to_string(row.first.spec);
-  j["switches"] = Json::array();
-  for (const SwitchChoice& s : row.first.switches) {
-    Json one = switch_json(s);
-    one.erase("seconds");
-    one.erase("terms");
-    j["switches"].push_back(one);
-  }
-  j["chunks_from"] = row.first.num_chunks;
-  j["chunks_to"] = row.last.num_chunks;
-  j["seconds_from"] = row.first.terms.total();
-  j["seconds_to"] = row.last.terms.total();
-  return j;
+  ProgressLine line;
+  request.progress = [&line](std::int64_t num_planned, std::int64_t count) {
+    line.show(fmt::format("{} sizes planned, now {:.4g} elements ", num_planned, static_cast<double>(count)));
+  };
+  return decision_table(request);
 }
 
 std::string chunk_range(const DecisionRow& row) {
@@ -79,13 +52,7 @@ int print_plan_table(const PlanTableArgs& args, const Context& context) {
   const Topology& topology = request.plan.topology;
   const std::vector<DecisionRow> rows = search(request);
   if (context.json) {
-    Json document = json_document("gar.plan-table/1");
-    document["topology"] = topology.name();
-    document["num_ranks"] = topology.num_servers();
-    document["dtype"] = to_string(dtype);
-    document["rows"] = Json::array();
-    for (const DecisionRow& row : rows) document["rows"].push_back(row_json(row));
-    print_json(document);
+    print(plan_table_document(topology, dtype, rows));
     return kExitOk;
   }
   Table table({{"from", true}, {"to", true}, {"plan"}, {"chunks", true}, {"time at from", true}, {"time at to", true}});

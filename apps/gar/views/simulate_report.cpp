@@ -15,6 +15,7 @@
 #include "gar/critical_path.hpp"
 #include "apps/gar/views/term_table.hpp"
 #include "apps/gar/cli/plan_args.hpp"
+#include "gar/explain_simulation.hpp"
 
 namespace gar::cli {
 namespace {
@@ -197,31 +198,6 @@ void print_path(const Scene& scene, const SimulatedPlan& plan, const ReportOptio
 }
 
 }  // namespace
-
-std::string difference_words(double simulated, double predicted) {
-  const double relative = simulated / predicted - 1;
-  if (std::abs(relative) < 5e-4) return "as long";
-  return fmt::format("{} {}", format_percent(std::abs(relative)), relative > 0 ? "longer" : "less");
-}
-
-std::string bottleneck_words(const Topology& topology, const StageUse& stage, bool has_chunks) {
-  const double time = stage.end - stage.begin;
-  if (time <= 0) return "";
-  const double busy = stage.busy_seconds / time;
-  const double calculation = stage.calculation_seconds / time;
-  std::string link;
-  if (stage.busy_seconds > 0) {
-    link =
-        fmt::format("{}, {:.0f}% busy{}", link_name(topology, stage.busiest), 100 * busy, has_chunks ? " with it" : "");
-    const double incast = stage.incast_seconds / stage.busy_seconds;
-    if (incast >= 0.005) link += fmt::format(", incast {:.0f}% of it", 100 * incast);
-  }
-  std::vector<std::string> words;
-  if (std::max(busy, calculation) < 0.5 && !has_chunks) words.emplace_back("latency and waiting");
-  if (calculation > busy) words.push_back(fmt::format("calculation, {:.0f}%", 100 * calculation));
-  if (!link.empty()) words.push_back(link);
-  return fmt::format("{}", fmt::join(words, "; "));
-}
 
 void print_simulation(const Scene& scene, const SimulatedPlan& plan, const ReportOptions& options) {
   print_headline(scene, plan, options.color);

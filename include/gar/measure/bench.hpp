@@ -1,14 +1,16 @@
-// A benchmark: what comes out of it, and the function that measures it on one rank.
+// A benchmark of collectives: the measurement on one rank, and what is said about its results.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gar/measure/bench_config.hpp"
 #include "gar/measure/world.hpp"
+#include "gar/results_io.hpp"
 #include "gar/stats.hpp"
 
 namespace gar::measure {
@@ -57,5 +59,36 @@ struct BenchOutcome {
 
 /// The same on all ranks, and agreed on by all.
 BenchOutcome run_bench(World& world, const BenchConfig& config, const BenchWatch& watch);
+
+/// The last column of a result's line: what was asked for and what ran.
+BenchLabel label_of(const BenchResult& result);
+/// The operator of a result: "sum"; "none" for AllGather, which reduces nothing.
+std::string_view operator_word(const BenchResult& result);
+
+/// How many times as fast one entry is as another, over the sizes that both were measured at.
+struct BenchRatio {
+  std::string fast;
+  std::string slow;
+  double mean = 1;  ///< geometric
+  double least = 1;
+  double most = 1;
+  std::int64_t least_at = 0;  ///< bytes
+  std::int64_t most_at = 0;
+  std::size_t num_sizes = 0;
+  bool is_price = false;  ///< of the reproducible mode, not a contest
+};
+/// Every algorithm of ours against native; the reproducible mode against the ordinary one.
+std::vector<BenchRatio> bench_ratios(const std::vector<BenchResult>& results);
+
+/// Everything about a run.
+struct BenchRecord {
+  int num_ranks = 1;
+  std::string world;
+  std::vector<BenchResult> results;
+  std::vector<std::string> notes;
+  BenchOutcome outcome;
+};
+/// Schema "gar.bench/1": the text of the document that `gar bench --json` prints, with a newline at its end.
+std::string bench_document(const BenchConfig& config, const BenchRecord& record);
 
 }  // namespace gar::measure

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "gar/trace.hpp"
+#include "io/json_text.hpp"
+#include "model/labels.hpp"
 
 namespace gar {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 constexpr std::int64_t kRanks = 1;  // process numbers
 constexpr std::int64_t kLinks = 2;
 constexpr std::int64_t kLanesOfRank = 1000;  // room in the order of the tracks
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 std::string with_alike(std::string name, std::int64_t alike) {
   if (alike > 1) name += fmt::format(" ({} alike)", alike);

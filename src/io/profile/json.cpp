@@ -1,4 +1,4 @@
-// Profile to a file of schema "gar.profile/1" and back. See docs/formats-profile.md.
+// Profile to a file of schema "gar.profile/2" and back. See docs/formats-profile.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 #include "gar/profile.hpp"
+#include "gar/profile_io.hpp"
 #include "io/profile/fields.hpp"
 #include "io/text_file.hpp"
 
@@ -135,8 +135,8 @@ std::vector<ValidationScore> read_validation(const JsonPlace& document) {
     score.name = item.at("name", "a text, for example \"GenModel\"").text();
     if (const auto cells = item.find("cells")) score.num_cells = cells->whole(0, std::int64_t{1} << 53);
     if (const auto cases = item.find("cases")) score.num_cases = cases->whole(0, std::int64_t{1} << 53);
-    for (const auto& [name, value] : kScoreFields) {
-      if (const auto found = item.find(name)) score.*value = found->number();
+    for (const ScoreField& field : kScoreFields) {
+      if (const auto found = item.find(field.name)) score.*field.value = found->number();
     }
     result.push_back(std::move(score));
   }
@@ -192,8 +192,8 @@ Json validation_json(const std::vector<ValidationScore>& scores) {
     item["name"] = score.name;
     item["cells"] = score.num_cells;
     item["cases"] = score.num_cases;
-    for (const auto& [name, value] : kScoreFields) {
-      if (score.*value != -1) item[name] = number_json(score.*value, name);
+    for (const ScoreField& field : kScoreFields) {
+      if (score.*field.value != -1) item[field.name] = number_json(score.*field.value, field.name);
     }
     result.push_back(std::move(item));
   }
@@ -217,33 +217,31 @@ Json corrections_json(const std::vector<SizeCorrection>& corrections) {
 Profile parse_profile(std::string_view text, const std::string& source) {
   const nlohmann::json value = parse_json(text, source);
   const JsonPlace document(value, source);
-  check_schema(document, kProfileSchema, "what gar fit -o writes");
-  document.expect_fields(names_of({"schema", "gar_version", "topology", "cores", "memory", "levels"}, kProfileFields,
+  const std::string_view schema = check_schema(document, kProfileSchemas, "what gar fit -o writes");
+  document.expect_fields(names_of({"schema", "gar_version", "topology", "cores", "memory", "access", "levels"},
+                                  kProfileFields,
                                   {"links", "corrections", "residuals", "validation", "notes", "provenance"}));
-  Profile profile{
-      read_embedded_topology(document.at("topology", "a gar.topology/1 document (docs/formats-topology.md)")),
-      {},
-      {},
-      {},
-      {},
-      0,
-      {},
-      {},
-      {},
-      {},
-      {},
-      {}};
+  MeasuredAt place = read_place(document, schema);
+  Profile profile{.topology = read_embedded_topology(
+                      document.at("topology", "a gar.topology/1 document (docs/formats-topology.md)")),
+                  .levels = {},
+                  .gamma = {},
+                  .delta = {},
+                  .two_beta_plus_gamma = {},
+                  .cores = place.cores,
+                  .links = {},
+                  .corrections = read_corrections(document),
+                  .residuals = read_residuals(document),
+                  .validation = read_validation(document),
+                  .notes = {},
+                  .provenance = std::move(place.provenance),
+                  .is_memory = place.is_memory,
+                  .access = place.access};
   for (const auto& [name, estimate] : kProfileFields) {
     profile.*estimate = read_estimate(document.at(name, kEstimateWords));
   }
-  profile.corrections = read_corrections(document);
-  profile.residuals = read_residuals(document);
-  profile.validation = read_validation(document);
-  profile.provenance = read_provenance(document);
   profile.levels = read_levels(document, profile.topology);
   profile.links = read_links(document, static_cast<int>(profile.levels.size()));
-  if (const auto cores = document.find("cores")) profile.cores = cores->number();
-  if (const auto memory = document.find("memory")) profile.is_memory = memory->boolean();
   if (const auto notes = document.find("notes")) profile.notes = read_texts(*notes);
   return profile;
 }
@@ -253,11 +251,8 @@ Profile read_profile_file(const std::string& path) {
 }
 
 void write_profile(const Profile& profile, std::ostream& out) {
-  Json document = begin_document(kProfileSchema);
-  document["provenance"] = provenance_json(profile.provenance);
-  document["topology"] = topology_json(profile.topology);
-  document["cores"] = number_json(profile.cores, "cores");
-  if (profile.is_memory) document["memory"] = true;
+  Json document = begin_document(kProfileSchemas[0], profile.topology,
+                                 {profile.cores, profile.is_memory, profile.access, profile.provenance});
   document["levels"] = Json::array();
   for (const LevelProfile& level : profile.levels) document["levels"].push_back(level_json(level));
   for (const auto& [name, estimate] : kProfileFields) document[name] = estimate_json(profile.*estimate, name);

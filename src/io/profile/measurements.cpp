@@ -6,7 +6,7 @@
 
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 #include "io/profile/fields.hpp"
 #include "io/text_file.hpp"
 
@@ -47,12 +47,17 @@ class MeasurementsReader {
   explicit MeasurementsReader(const JsonPlace& document) : document_(document) {}
 
   Measurements run() {
-    check_schema(document_, kMeasurementsSchema, "what gar fit --save writes");
+    const std::string_view schema = check_schema(document_, kMeasurementsSchemas, "what gar fit --save writes");
     document_.expect_fields(
-        {"schema", "gar_version", "topology", "cores", "memory", "provenance", "observations", "links"});
-    Measurements result{read_topology(), 0, {}, {}, read_provenance(document_)};
-    if (const auto cores = document_.find("cores")) result.cores = cores->number();
-    if (const auto memory = document_.find("memory")) result.is_memory = memory->boolean();
+        {"schema", "gar_version", "topology", "cores", "memory", "access", "provenance", "observations", "links"});
+    MeasuredAt place = read_place(document_, schema);
+    Measurements result{.topology = read_topology(),
+                        .cores = place.cores,
+                        .observations = {},
+                        .links = {},
+                        .provenance = std::move(place.provenance),
+                        .is_memory = place.is_memory,
+                        .access = place.access};
     num_servers_ = result.topology.num_servers();
     result.links = read_links(document_, result.topology.height(result.topology.root()));
     const JsonPlace list = document_.at("observations", "a list of what was measured");
@@ -202,11 +207,9 @@ Measurements read_measurements_file(const std::string& path) {
 }
 
 void write_measurements(const Measurements& measurements, std::ostream& out) {
-  Json document = begin_document(kMeasurementsSchema);
-  document["provenance"] = provenance_json(measurements.provenance);
-  document["topology"] = topology_json(measurements.topology);
-  document["cores"] = number_json(measurements.cores, "cores");
-  if (measurements.is_memory) document["memory"] = true;
+  Json document =
+      begin_document(kMeasurementsSchemas[0], measurements.topology,
+                     {measurements.cores, measurements.is_memory, measurements.access, measurements.provenance});
   document["observations"] = Json::array();
   for (const Observation& observation : measurements.observations)
     document["observations"].push_back(observation_json(observation));

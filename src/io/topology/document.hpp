@@ -13,6 +13,8 @@
 namespace gar {
 
 inline constexpr std::string_view kTopologySchema = "gar.topology/1";
+/// The longest topology file that is read: within a second, and a flat list of a million servers fits.
+inline constexpr std::int64_t kMaxTopologyBytes = 64 << 20;
 
 /// The parameters of a node are numbered: its latency, those of its link, those of a server.
 inline constexpr std::size_t kAlpha = 0;

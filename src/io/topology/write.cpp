@@ -7,22 +7,19 @@
 
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "base/index.hpp"
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
+#include "io/json_text.hpp"
 #include "io/topology/document.hpp"
 
 namespace gar {
 namespace {
 
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // Names that are new each time: "rack", "rack-2", "rack-3".
 class UniqueNames {

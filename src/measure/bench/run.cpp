@@ -236,7 +236,8 @@ BenchResult Round::result(std::size_t runner) const {
   out.num_chunks = report.num_chunks;
   out.predicted_seconds = report.predicted_seconds;
   out.bound_seconds = bound_of(out);
-  const SizeCorrection* correction = correction_of(config_.profile, static_cast<double>(size_.bytes));
+  const SizeCorrection* correction =
+      config_.profile ? correction_of(*config_.profile, static_cast<double>(size_.bytes)) : nullptr;
   if (correction != nullptr && config_.collective == Collective::kAllReduce && out.predicted_seconds > 0) {
     out.correction = correction->factor.value;
     out.predicted_seconds *= out.correction;

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "apps/gar/views/json_output.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/topology.hpp"
@@ -35,12 +34,6 @@ TEST(Color, FlagGoesBeforeEnvironment) {
   EXPECT_TRUE(use_color(ColorMode::kAlways, stdout));
   EXPECT_FALSE(use_color(ColorMode::kNever, stdout));
   EXPECT_FALSE(use_color(ColorMode::kAuto, stdout));
-}
-
-TEST(Json, EveryDocumentSaysWhatItIs) {
-  const Json document = json_document("gar.test/1");
-  EXPECT_EQ(document["gar_version"], std::string(version()));
-  EXPECT_EQ(document["schema"], "gar.test/1");
 }
 
 TEST(VectorSizeOptions, NeedExactlyOneOfSizeAndCount) {

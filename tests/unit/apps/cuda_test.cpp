@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -17,10 +18,10 @@
 #include "apps/gar/views/bench_report.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 #include "gar/measure/bench.hpp"
 #include "gar/measure/fit.hpp"
 #include "gar/measure/world.hpp"
+#include "gar/profile_io.hpp"
 #include "measure/bench/bound.hpp"
 #include "measure/bench/buffers.hpp"
 
@@ -242,7 +243,7 @@ TEST(DeviceReport, HasTheBound) {
   BenchOutcome outcome;
   outcome.copy_bytes_per_s = 4.2e12;
   expect_part(bench_footer({result}, outcome), "at the 4.20 TB/s of a copy in GPU memory");
-  const Json document = bench_document(config, {4, "a GPU", {result}, {}, outcome});
+  const auto document = nlohmann::json::parse(bench_document(config, {4, "a GPU", {result}, {}, outcome}));
   EXPECT_EQ(document["device"], "cuda");
   EXPECT_EQ(document["copy_bytes_per_s"], 4.2e12);
   EXPECT_EQ(document["results"][0]["bound_seconds"], 1e-3);
@@ -331,6 +332,7 @@ TEST(DeviceFit, OfOneProcessHasReductionsAlone) {
 TEST(DeviceFit, OfTwoProcessesHasTheTransportToo) {
   const int code = measure_fit(2, [](const FitRun& run) {
     EXPECT_EQ(run.measurements.provenance.transport, "cuda-ipc");
+    EXPECT_EQ(run.measurements.access, OperandAccess::kDirect);
     EXPECT_EQ(run.measurements.cores, 1) << "two ranks share the one GPU";
     EXPECT_TRUE(run.measurements.is_memory);
     std::set<ObservationKind> kinds;

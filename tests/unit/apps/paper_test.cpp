@@ -9,7 +9,7 @@
 #include "apps/gar/reproduce/calc.hpp"
 #include "apps/gar/reproduce/paper.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 namespace {

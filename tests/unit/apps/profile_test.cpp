@@ -8,6 +8,8 @@
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/views/profile_show.hpp"
 #include "gar/errors.hpp"
+#include "gar/explain_profile.hpp"
+#include "gar/fit_report.hpp"
 
 namespace gar::cli {
 namespace {

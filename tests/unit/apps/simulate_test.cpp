@@ -3,17 +3,18 @@
 
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "apps/gar/verbs/simulate_options.hpp"
-#include "gar/critical_path.hpp"
-#include "apps/gar/views/simulate_report.hpp"
-#include "gar/trace.hpp"
 #include "gar/algorithms.hpp"
+#include "gar/critical_path.hpp"
 #include "gar/errors.hpp"
+#include "gar/explain_simulation.hpp"
 #include "gar/planner.hpp"
+#include "gar/trace.hpp"
 
 namespace gar::cli {
 namespace {
@@ -77,7 +78,6 @@ TEST(WhatIf, ParsesEveryFlag) {
                                       "the link of rack3 has 50% of its capacity",
                                       "the uplink of a.b=c has 20% of its capacity", "the downlink of rack1 has failed",
                                       "other traffic takes 30% of the link of rank 5", "jitter of 5%, seed 7"}));
-  EXPECT_EQ(what_if_json(w).size(), 7U);
 }
 
 TEST(WhatIf, SaysWhatIsAccepted) {
@@ -239,6 +239,8 @@ TEST(Path, IsCondensedByStage) {
             "1.00 s on the uplink of server0 and 1 other; 500 ms of latency; 500 ms reducing");
 }
 
+using Json = nlohmann::ordered_json;
+
 // Slices of one track, as {begin, end} in nanoseconds, in the order of the file.
 using Slices = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
@@ -298,7 +300,7 @@ TEST(Trace, NestsAndSumsUp) {
   trace.on_step({.rank = 0, .chunk = 1, .step = 0, .start = 1, .received = 2, .done = 2});    // overlaps another chunk
   trace.on_step({.rank = 0, .chunk = 0, .step = 1, .start = 1.5, .received = 3, .done = 3});  // fits behind the first
   trace.on_load({.link = link, .time = 2, .flows = 1, .senders = 1});
-  trace.finish(3, Json{{"complete", false}});
+  trace.finish(3, R"({"complete": false})");
   EXPECT_EQ(trace.error(), 0);
   const Trace parsed_trace = parsed(out.str());
   std::vector<std::string> names;
@@ -349,7 +351,7 @@ void expect_sound_trace(const Plan& plan, const Topology& t, const SimulationOpt
   SimulationOptions options = base;
   options.observer = &trace;
   const Simulation s = simulate(plan, t, 1e7, options);
-  trace.finish(s.seconds, Json{{"complete", s.is_complete}});
+  trace.finish(s.seconds, "{}");
   const Trace p = parsed(out.str());
   std::int64_t last = 0;
   for (const auto& [tid, slices] : p.slices) {

@@ -1,6 +1,8 @@
-#include "apps/gar/views/json_output.hpp"
+// The documents of `gar reproduce`.
+#include "apps/gar/reproduce/json_output.hpp"
 
-#include "apps/gar/cli/common.hpp"
+#include "apps/gar/cli/output.hpp"
+#include "gar/version.hpp"
 
 namespace gar::cli {
 
@@ -14,6 +16,16 @@ Json json_document(std::string_view schema) {
 void print_json(const Json& document) {
   // Names may come from files in any encoding: what is not UTF-8 is replaced instead of refused.
   print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Json terms_json(const Terms& terms) {
+  Json j;
+  j["alpha"] = terms.alpha;
+  j["beta"] = terms.beta;
+  j["gamma"] = terms.gamma;
+  j["delta"] = terms.delta;
+  j["epsilon"] = terms.epsilon;
+  return j;
 }
 
 }  // namespace gar::cli
