@@ -10,7 +10,6 @@
 
 #include "apps/preload/real.hpp"
 #include "gar/environment.hpp"
-#include "gar/results_io.hpp"
 #include "runtime/choice.hpp"
 #include "runtime/transports/mpi/network.hpp"
 #include "runtime/transports/mpi/polite.hpp"

@@ -31,7 +31,6 @@
 #include "gar/cuda.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/results_io.hpp"
 #include "runtime/transports/cuda/cuda_call.hpp"
 #include "runtime/transports/cuda/kernels.hpp"
 #include "gar/profile_io.hpp"

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "gar/topology_io.hpp"
-#include "gar/results_io.hpp"
 
 namespace gar {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/results_io.hpp"
 #include "support/temp_folder.hpp"
 #include "gar/profile_io.hpp"
 #include "gar/topology_io.hpp"

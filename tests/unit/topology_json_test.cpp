@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "gar/errors.hpp"
-#include "gar/results_io.hpp"
 #include "support/temp_folder.hpp"
 #include "gar/topology_io.hpp"
 

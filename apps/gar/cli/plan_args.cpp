@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "gar/plan_io.hpp"
-#include "gar/results_io.hpp"
 
 namespace gar::cli {
 

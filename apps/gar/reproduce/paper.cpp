@@ -10,7 +10,6 @@
 
 #include "gar/algorithms.hpp"
 #include "gar/profile_io.hpp"
-#include "gar/results_io.hpp"
 
 namespace gar::cli {
 namespace {
