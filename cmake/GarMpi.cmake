@@ -139,6 +139,6 @@ function(gar_add_mpi_library flavour)
     target_link_libraries(gar_mpi_${flavour} PRIVATE ${GAR_HWLOC_LIBRARY})
   endif()
   gar_unity(gar_mpi_${flavour}
-            "src/runtime/transports/mpi/(c_api|control|exchange|h|mpi_communicator|network|placement|request)")
+            "src/runtime/transports/mpi/(c_api|control|exchange|h|mpi_communicator|native|network|placement|request)")
   install(TARGETS gar_mpi_${flavour} EXPORT gar-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()

@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <iostream>
 
 #include "gar/algorithms.hpp"
 #include "gar/io.hpp"

@@ -5,7 +5,7 @@
 // elements when the pieces are large enough, so that two ranks do not write to one cache line.
 //
 // Shared memory needs to know where a *sender* has put its data: the layout of a sender's staging space follows from
-// its own program alone, so a receiver derives the sender's layout, too. O(programs of the peers).
+// its own program alone, so a receiver can derive it as well. O(programs of the peers).
 #include "runtime/program.hpp"
 
 #include <algorithm>
@@ -20,7 +20,6 @@ namespace gar {
 
 namespace {
 
-constexpr std::int64_t kGrain = 64;           // elements
 constexpr std::int64_t kLongPiece = 1024;     // elements: staged intervals from here on begin at multiples of kGrain,
 constexpr std::int64_t kShortGrain = 4;       // shorter ones, of which there may be many, at multiples of this
 constexpr std::int64_t kGrainsPerPiece = 16;  // round boundaries only where a rank's share is larger than this

@@ -16,8 +16,6 @@ namespace gar {
 
 namespace {
 
-constexpr std::int64_t kGrain = 64;  // elements: chunks begin at multiples of this
-
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// The longest block of a chunk whose staging fits; `limit` at most.
