@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 
 #include "gar/algorithms.hpp"
 #include "gar/environment.hpp"

@@ -152,7 +152,7 @@ void check_communicator(MpiTest& test) {
   const std::string text = error_of([&] { mpi_communicator(MPI_COMM_WORLD, options); });
   test.expect(text.find("one server per rank, or one per host") != std::string::npos, "a wrong topology: " + text);
   // A part of the job knows its part of the network.
-  const JobPlace place{make_tree({2, test.size()}), test.rank() + (test.rank() % 2 == 0 ? 0 : test.size())};
+  const JobNetwork place{make_tree({2, test.size()}), test.rank() + (test.rank() % 2 == 0 ? 0 : test.size())};
   MPI_Comm half = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, test.rank() % 2, test.rank(), &half);
   {
