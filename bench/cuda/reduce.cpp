@@ -31,9 +31,9 @@
 #include "gar/cuda.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
+#include "gar/profile_io.hpp"
 #include "runtime/transports/cuda/cuda_call.hpp"
 #include "runtime/transports/cuda/kernels.hpp"
-#include "gar/profile_io.hpp"
 
 namespace {
 

@@ -10,7 +10,6 @@
 #include "gar/format.hpp"
 #include "gar/model.hpp"
 #include "gar/planner.hpp"
-#include "gar/profile.hpp"
 
 namespace gar {
 
@@ -72,8 +71,5 @@ std::string what_grew(const Terms& without, const Terms& with);
 /// Where the time of one stage goes: "rack level, 8-way exchange (ReduceScatter): 19.7 ms of latency; the uplink of
 /// ...".
 std::string stage_words(const StageCost& stage, double size_floats, bool is_explicit);
-
-/// "present: above 9 senders each one more costs 1.9% of beta (up to 14 measured)", "none up to 14 senders", ...
-std::string incast_words(const LevelProfile& level);
 
 }  // namespace gar

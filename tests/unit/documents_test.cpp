@@ -68,33 +68,21 @@ TEST(Documents, Predictions) {
 // What the library writes is what it reads: the plan, and the facts as notes.
 TEST(Documents, PlansAreFilesThatCanBeRead) {
   const Topology tree = make_tree({4, 3});
-  const TreePlan planned = gentree_plus(tree, 1e6);
-  const PricedPlan priced(planned.plan, tree);
-  const Terms terms = priced.cost(1e6);
-  const std::vector<StageCost> stages = priced.critical_stages(1e6);
-  const LowerBound bound = lower_bound(tree, 1e6);
-  const std::vector<PlanCandidate> candidates{{"gentree+", 1, terms.total()}};
-  const PlanFacts facts{.topology = tree,
-                        .size_floats = 1e6,
-                        .plan = planned.plan,
-                        .terms = terms,
-                        .stages = stages,
-                        .bound = bound,
-                        .switches = planned.switches,
-                        .candidates = candidates,
-                        .considered = planned.considered,
-                        .busiest = priced.busiest()};
+  const PlanRequest request{.topology = tree, .size_floats = 1e6};
+  const PlanAnswer answer = plan(request);
+  const std::vector<StageCost> stages = answer.priced->critical_stages(1e6);
   std::stringstream plain;
-  write_plan_document(facts, PlanDetail::kPlain, plain);
-  const Json document = parsed(plain.str(), "gar.plan/1");
-  EXPECT_EQ(document["predicted_seconds"], terms.total());
+  write_plan_document(request, answer, stages, PlanDetail::kPlain, plain);
+  const Json document = parsed(plain.str(), "gar.plan/2");
+  EXPECT_EQ(document["predicted_seconds"], answer.seconds());
   EXPECT_EQ(document["stages"].size(), stages.size());
   EXPECT_FALSE(document.contains("explain"));
-  EXPECT_EQ(read_plan(plain, "plan.json"), planned.plan);
+  EXPECT_EQ(read_plan(plain, "plan.json"), answer.plan);
   std::stringstream explained;
-  write_plan_document(facts, PlanDetail::kExplained, explained);
-  EXPECT_EQ(parsed(explained.str(), "gar.plan/1")["explain"]["compared"].size(), 1 + planned.considered.size());
-  EXPECT_EQ(read_plan(explained, "plan.json"), planned.plan);
+  write_plan_document(request, answer, stages, PlanDetail::kExplained, explained);
+  EXPECT_EQ(parsed(explained.str(), "gar.plan/2")["explain"]["compared"].size(),
+            answer.asked.size() + answer.considered.size());
+  EXPECT_EQ(read_plan(explained, "plan.json"), answer.plan);
 }
 
 TEST(Documents, DecisionTablesAndProofs) {
@@ -103,14 +91,13 @@ TEST(Documents, DecisionTablesAndProofs) {
   choice.name = "root";
   choice.algorithm = "cps";
   choice.factors = {4};
-  const Json table = parsed(plan_table_document(star, DataType::kFloat64,
-                                                {{.from_count = 1,
-                                                  .to_count = 9,
-                                                  .algorithm = "cps",
-                                                  .switches = {choice},
-                                                  .seconds_from = 1,
-                                                  .seconds_to = 2}}),
-                            "gar.plan-table/1");
+  Terms one_second;
+  one_second.alpha = 1;
+  const DecisionPoint first{.count = 1, .spec = parse_algorithm("cps"), .switches = {choice}, .terms = one_second};
+  DecisionPoint last = first;
+  last.count = 9;
+  const Json table =
+      parsed(plan_table_document(star, DataType::kFloat64, {{.first = first, .last = last}}), "gar.plan-table/1");
   EXPECT_EQ(table["dtype"], "float64");
   EXPECT_FALSE(table["rows"][0]["switches"][0].contains("terms"));
   const Plan plan = ring(4);

@@ -12,9 +12,9 @@
 
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "support/temp_folder.hpp"
 #include "gar/profile_io.hpp"
 #include "gar/topology_io.hpp"
+#include "support/temp_folder.hpp"
 
 namespace gar {
 namespace {

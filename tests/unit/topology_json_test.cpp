@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gar/errors.hpp"
-#include "support/temp_folder.hpp"
 #include "gar/topology_io.hpp"
+#include "support/temp_folder.hpp"
 
 namespace gar {
 namespace {

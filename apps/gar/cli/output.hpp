@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gar/format.hpp"
 #include "gar/explain.hpp"
+#include "gar/format.hpp"
 
 namespace gar::cli {
 

@@ -18,12 +18,12 @@
 
 #include "apps/gar/reproduce/paper.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "gar/stats.hpp"
-#include "gar/measure/world.hpp"
-#include "gar/measure/launch.hpp"
 #include "gar/algorithms.hpp"
+#include "gar/measure/launch.hpp"
+#include "gar/measure/world.hpp"
 #include "gar/plan.hpp"
 #include "gar/reduction.hpp"
+#include "gar/stats.hpp"
 
 namespace gar::cli {
 namespace {

@@ -24,8 +24,8 @@
 
 #include "apps/gar/reproduce/paper.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "gar/measure/launch.hpp"
 #include "gar/fit.hpp"
+#include "gar/measure/launch.hpp"
 #include "gar/reduction.hpp"
 
 namespace gar::cli {

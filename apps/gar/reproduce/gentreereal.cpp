@@ -15,9 +15,9 @@
 #include "apps/gar/reproduce/reproduce.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
-#include "gar/profile_io.hpp"
 #include "gar/model.hpp"
 #include "gar/planner.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 namespace {

@@ -15,8 +15,8 @@
 #include <cmath>
 #include <optional>
 
-#include "apps/gar/reproduce/reproduce.hpp"
 #include "apps/gar/reproduce/json_output.hpp"
+#include "apps/gar/reproduce/reproduce.hpp"
 #include "gar/planner.hpp"
 
 namespace gar::cli {

@@ -14,9 +14,9 @@
 #include <array>
 #include <cmath>
 
+#include "apps/gar/reproduce/json_output.hpp"
 #include "apps/gar/reproduce/rearrangement.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce/json_output.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"

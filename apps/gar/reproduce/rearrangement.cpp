@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <array>
 
-#include "gar/algorithms.hpp"
 #include "apps/gar/reproduce/json_output.hpp"
+#include "gar/algorithms.hpp"
 #include "gar/planner.hpp"
 
 namespace gar::cli {

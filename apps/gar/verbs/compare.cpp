@@ -14,9 +14,9 @@
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/simulate_watch.hpp"
-#include "gar/planner.hpp"
 #include "gar/documents.hpp"
 #include "gar/explain_simulation.hpp"
+#include "gar/planner.hpp"
 
 namespace gar::cli {
 namespace {

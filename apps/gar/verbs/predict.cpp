@@ -10,8 +10,8 @@
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/term_table.hpp"
-#include "gar/planner.hpp"
 #include "gar/documents.hpp"
+#include "gar/planner.hpp"
 
 namespace gar::cli {
 namespace {

@@ -12,6 +12,7 @@
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/interrupt.hpp"
 #include "apps/gar/cli/network.hpp"
+#include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/simulate_report.hpp"
@@ -19,9 +20,8 @@
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/files.hpp"
-#include "gar/trace.hpp"
-#include "apps/gar/cli/plan_args.hpp"
 #include "gar/planner.hpp"
+#include "gar/trace.hpp"
 
 namespace gar::cli {
 namespace {

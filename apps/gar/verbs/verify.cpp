@@ -8,8 +8,8 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/cli/plan_args.hpp"
+#include "apps/gar/verbs/verbs.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
 

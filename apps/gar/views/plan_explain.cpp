@@ -8,8 +8,8 @@
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/output.hpp"
-#include "apps/gar/views/term_table.hpp"
 #include "apps/gar/cli/plan_args.hpp"
+#include "apps/gar/views/term_table.hpp"
 #include "gar/explain.hpp"
 
 namespace gar::cli {
@@ -112,8 +112,9 @@ void print_candidates(const char* title, const std::vector<PlanCandidate>& list)
 void print_plan(const PlanView& v, bool color) {
   print(fmt::format("{} on {} ({} server{}), {} x {} ({}), {}\n", paint(v.answer.plan.algorithm, Paint::kGreen, color),
                     v.request.topology.name(), v.request.topology.num_servers(),
-                    v.request.topology.num_servers() == 1 ? "" : "s", format_count(v.size.count), to_string(v.size.dtype),
-                    format_bytes(static_cast<double>(v.size.bytes)), to_string(v.request.collective)));
+                    v.request.topology.num_servers() == 1 ? "" : "s", format_count(v.size.count),
+                    to_string(v.size.dtype), format_bytes(static_cast<double>(v.size.bytes)),
+                    to_string(v.request.collective)));
   print(fmt::format("predicted {} by {}", paint(format_seconds(v.answer.terms.total()), Paint::kBold, color),
                     model_name(v.request.model)));
   if (v.answer.plan.num_chunks > 1) print(fmt::format(" in {} chunks", v.answer.plan.num_chunks));

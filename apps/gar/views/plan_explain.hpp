@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "gar/model.hpp"
-#include "gar/quantity.hpp"
 #include "gar/planner.hpp"
+#include "gar/quantity.hpp"
 
 namespace gar::cli {
 

@@ -6,8 +6,8 @@
 
 #include "apps/gar/cli/common.hpp"
 #include "apps/gar/cli/network.hpp"
-#include "gar/model.hpp"
 #include "gar/algorithms.hpp"
+#include "gar/model.hpp"
 #include "gar/planner.hpp"
 
 namespace gar::cli {

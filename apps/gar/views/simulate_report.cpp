@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "apps/gar/cli/algorithms.hpp"
-#include "gar/critical_path.hpp"
-#include "apps/gar/views/term_table.hpp"
 #include "apps/gar/cli/plan_args.hpp"
+#include "apps/gar/views/term_table.hpp"
+#include "gar/critical_path.hpp"
 #include "gar/explain_simulation.hpp"
 
 namespace gar::cli {

@@ -7,7 +7,6 @@
 
 #include "gar/trace.hpp"
 #include "io/json_text.hpp"
-#include "model/labels.hpp"
 
 namespace gar {
 namespace {

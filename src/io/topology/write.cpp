@@ -20,7 +20,6 @@
 namespace gar {
 namespace {
 
-
 // Names that are new each time: "rack", "rack-2", "rack-3".
 class UniqueNames {
  public:

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kMaxMessageBytes = std::int64_t{1} << 30U;  // MPI counts are ints
 constexpr std::size_t kKeptRequests = 8192;
-constexpr std::int64_t kAlignment = 64;
+constexpr std::int64_t kSlotAlignment = 64;
 // A rank that waits gives its core away at once, but sleeps only when the wait has become long.
 constexpr int kLooks = 8;  // before giving the core away: some MPIs do that in every look themselves
 constexpr std::int64_t kYieldNs = 1'000'000;
@@ -43,7 +43,7 @@ std::int64_t now_ns() {
 
 constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-std::int64_t round_up(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::int64_t round_up(std::int64_t bytes) { return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment; }
 
 const SpaceView& view_of(const Flight& flight, const Part& part) {
   return part.space == Space::kInput ? flight.input : flight.work;

@@ -103,7 +103,7 @@ bool agree_on_topology(NcclTransport& transport, const CommunicatorOptions& opti
 }
 
 Communicator on_transport(std::unique_ptr<NcclTransport> transport, const CommunicatorOptions& options) {
-  const bool has_plans = transport->size() > 1 && transport->own_collectives().empty();
+  const bool has_plans = transport->size() > 1 && transport->own_collectives() == nullptr;
   Topology topology = device_topology(transport->size(), 1, {});
   try {
     if (has_plans && !agree_on_topology(*transport, options)) topology = measured_topology(*transport);
