@@ -113,8 +113,9 @@ void add_plan(CLI::App& program, Context& context) {
       ->type_name("FROM..TO");
   add_algo_option(verb, args->algo, "Algorithms to choose from; the best one is planned");
   add_collective_option(verb, args->collective, "What to plan");
-  verb.add_option("--policy", args->policy,
-                  "What decides: the model alone, or as at run time, where a ring within 5% is preferred to incast")
+  verb.add_option(
+          "--policy", args->policy,
+          "What decides: the model alone, or the runtime's rule, which prefers a ring within 5% where there is incast")
       ->type_name("P")
       ->check(CLI::IsMember({"model", "runtime"}))
       ->capture_default_str();
