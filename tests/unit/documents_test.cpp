@@ -122,14 +122,14 @@ TEST(Documents, Simulations) {
                               parse_condition(Condition::Kind::kFail, "fail", "2.uplink")};
   scene.what_if.jitter = 0.1;
   const std::vector<SimulatedPlan> plans{simulated(scene.topology, cps(4)), simulated(scene.topology, ring(4))};
-  const Json one = parsed(simulate_document(scene, {plans[0]}, true, {.max_links = 2}), "gar.simulate/1");
+  const Json one = parsed(simulate_document(scene, {plans[0]}, true, {.max_links = 2}), "gar.simulate/2");
   EXPECT_EQ(one["seconds"], plans[0].simulation.seconds);
   EXPECT_EQ(one["links"].size(), 2U);
   ASSERT_EQ(one["what_if"].size(), 4U);
   EXPECT_EQ(one["what_if"][0], Json({{"kind", "degrade"}, {"name", "server0"}, {"link", "up"}, {"value", 0.5}}));
   EXPECT_EQ(one["what_if"][1], Json({{"kind", "slow"}, {"name", "1"}, {"value", 2.0}}));
   EXPECT_EQ(one["what_if"][2], Json({{"kind", "fail"}, {"name", "2"}, {"link", "uplink"}}));
-  const Json several = parsed(simulate_document(scene, plans, true, {}), "gar.simulate/1");
+  const Json several = parsed(simulate_document(scene, plans, true, {}), "gar.simulate/2");
   EXPECT_EQ(several["best"], "cps");
   EXPECT_EQ(several["results"].size(), 2U);
   const Json about = Json::parse(trace_summary(scene, plans[0], "out of cables"));

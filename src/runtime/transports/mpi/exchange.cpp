@@ -15,9 +15,9 @@ namespace {
 std::int64_t limit_for(int size) { return size <= 32 ? 2048 : size <= 128 ? 512 : 0; }
 
 constexpr int kCancelAttempts = 1000;
-constexpr std::int64_t kAlignment = 16;
-constexpr std::int64_t kHeader =
-    (static_cast<std::int64_t>(sizeof(WireSignature)) + kAlignment - 1) / kAlignment * kAlignment;
+constexpr std::int64_t kExchangeAlignment = 16;
+constexpr std::int64_t kHeader = (static_cast<std::int64_t>(sizeof(WireSignature)) + kExchangeAlignment - 1) /
+                                 kExchangeAlignment * kExchangeAlignment;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ bool MpiExchange::start(const Signature& signature, const void* in, std::int64_t
     sends_.clear();
   }
   sequence_ = signature.sequence;
-  stride_ = kHeader + (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  stride_ = kHeader + (bytes + kExchangeAlignment - 1) / kExchangeAlignment * kExchangeAlignment;
   round_ = 0;
   const WireSignature wire = to_wire(signature, rank_);
   std::memcpy(blocks_.get(), &wire, sizeof wire);

@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kMagic = 0x31'30'72'61'67U + (sizeof(RankBlock) << 40U);  // our version's layout
 constexpr const char* kDirectory = "/dev/shm";
-constexpr int kMeetingSliceUs = 20'000;
+constexpr int kJoinSliceUs = 20'000;
 
 std::string prefix() { return fmt::format("gar-{}-", geteuid()); }
 
@@ -191,7 +191,7 @@ std::string missing_ranks(const Segment& segment) {
 /// Waits until all ranks have joined.
 void await_all(const Segment& segment, int rank, std::string_view name, Clock::time_point deadline, double timeout_s) {
   const auto size = static_cast<std::uint32_t>(segment.shape().num_ranks);
-  while (!wait_for(segment.header().num_joined, size, {}, kMeetingSliceUs)) {
+  while (!wait_for(segment.header().num_joined, size, {}, kJoinSliceUs)) {
     if (const std::string failure = segment.failure(); !failure.empty()) throw TransportError(failure);
     for (int r = 0; r < segment.shape().num_ranks; ++r) {
       const bool has_come = r == 0 || segment.block(r).has_joined.load() != 0;
@@ -236,7 +236,7 @@ std::shared_ptr<Segment> make_segment(std::string_view name, const std::string& 
       const Name link(path);
       const auto others = static_cast<std::uint32_t>(shape.num_ranks - 1);
       const Clock::time_point last_call = std::min(deadline, Clock::now() + std::chrono::seconds(5));
-      while (Clock::now() < last_call && !wait_for(segment->header().num_joined, others, {}, kMeetingSliceUs)) {
+      while (Clock::now() < last_call && !wait_for(segment->header().num_joined, others, {}, kJoinSliceUs)) {
       }
     }
     throw TransportError(text);
