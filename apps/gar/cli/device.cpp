@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "apps/gar/cli/common.hpp"
 #include "gar/measure/launch.hpp"
 
 namespace gar::cli {

@@ -36,7 +36,7 @@ T parse_number(std::string_view flag, const std::string& text, T least, T most, 
 
 std::vector<double> parse_fit_sizes(const std::string& text) {
   constexpr std::int64_t kLeastBytes = 400;
-  constexpr std::size_t kMaxSizes = 8;
+  constexpr std::size_t kMaxFitSizes = 8;
   std::vector<double> out;
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) {
@@ -48,8 +48,9 @@ std::vector<double> parse_fit_sizes(const std::string& text) {
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
-  if (out.empty() || out.size() > kMaxSizes) {
-    throw UsageError(fmt::format("--sizes '{}': accepted are 1 to {} sizes, such as 80kB,400kB,1MB", text, kMaxSizes));
+  if (out.empty() || out.size() > kMaxFitSizes) {
+    throw UsageError(
+        fmt::format("--sizes '{}': accepted are 1 to {} sizes, such as 80kB,400kB,1MB", text, kMaxFitSizes));
   }
   return out;
 }

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <map>
 
-#include "apps/gar/cli/device.hpp"
+#include "apps/gar/cli/output.hpp"
 #include "apps/gar/planning.hpp"
 
 namespace gar::cli {
+
+using namespace measure;  // NOLINT(google-build-using-namespace)
+
 namespace {
 
 constexpr const char* kLine = "{:>13} {:>12} {:>9} {:>6} {:>5} {:>11} {:>8} {:>8} {:>7} {:>11} {:>8} {:>21}{}  {}\n";

@@ -10,13 +10,13 @@
 namespace gar::cli {
 
 /// The lines before the results: what runs, and the columns.
-std::string bench_header(const BenchConfig& config, const std::string& world);
+std::string bench_header(const measure::BenchConfig& config, const std::string& world);
 /// One line of the table.
-std::string bench_line(const BenchResult& result, bool color);
+std::string bench_line(const measure::BenchResult& result, bool color);
 
 /// "auto is 2.31 times as fast as native (...)", "auto, reproducible takes 3.10 times as long as auto (...)".
-std::string ratio_words(const BenchRatio& ratio);
+std::string ratio_words(const measure::BenchRatio& ratio);
 /// The lines after the results.
-std::string bench_footer(const std::vector<BenchResult>& results, const BenchOutcome& outcome);
+std::string bench_footer(const std::vector<measure::BenchResult>& results, const measure::BenchOutcome& outcome);
 
 }  // namespace gar::cli
