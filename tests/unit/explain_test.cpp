@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "gar/explain_profile.hpp"
+
 namespace gar {
 namespace {
 

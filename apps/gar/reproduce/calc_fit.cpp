@@ -1,6 +1,7 @@
 // delta and gamma of Figure `fig:calc`.
 #include <fmt/format.h>
 
+#include "apps/gar/cli/output.hpp"
 #include "apps/gar/reproduce/calc.hpp"
 
 namespace gar::cli {

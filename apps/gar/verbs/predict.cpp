@@ -23,8 +23,6 @@ struct PredictArgs {
   ModelArgs model;
 };
 
-}
-
 std::string flip_words(const Flips& flips, const std::string& unit, double scale, const std::string& here) {
   const auto number = [&](double x) { return fmt::format("{:.4g}", x * scale); };
   std::string out;
