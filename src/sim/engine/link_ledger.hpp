@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gar/simulate.hpp"
-#include "sim/engine/rate_solver.hpp"
+#include "sim/engine/link_sums.hpp"
 
 namespace gar::sim {
 

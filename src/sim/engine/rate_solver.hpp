@@ -34,43 +34,12 @@
 #include <utility>
 #include <vector>
 
+#include "sim/engine/link_sums.hpp"
 #include "sim/engine/time.hpp"
 #include "sim/network.hpp"
 #include "sim/worlds/world.hpp"
 
 namespace gar::sim {
-
-using FlowIndex = std::uint32_t;
-using LinkIndex = std::uint32_t;
-
-/// Counts of flows and senders below this are rounding: they are sums of shares that have come and gone.
-inline constexpr double kNoFlow = 1e-6;
-
-/// For how long a link has been in use.
-struct LinkSums {
-  double busy = 0;    ///< seconds with bytes flowing
-  double full = 0;    ///< integral of load / capacity
-  double incast = 0;  ///< of the busy seconds, what incast has cost
-
-  LinkSums& operator+=(const LinkSums& other) {
-    busy += other.busy;
-    full += other.full;
-    incast += other.incast;
-    return *this;
-  }
-  LinkSums& operator-=(const LinkSums& other) {
-    busy -= other.busy;
-    full -= other.full;
-    incast -= other.incast;
-    return *this;
-  }
-  /// Adds what has happened since `before` so many times more.
-  void repeat(double times, const LinkSums& before) {
-    busy += times * (busy - before.busy);
-    full += times * (full - before.full);
-    incast += times * (incast - before.incast);
-  }
-};
 
 /// Paths has `for_path(Route, use)`, which calls use(link, flows) for every link of a way, and `path_stride()`: the
 /// number of links of the longest path if the solver should keep paths (then `flows` must always be 1), else 0.
