@@ -29,7 +29,7 @@ struct LinkSums {
     incast -= other.incast;
     return *this;
   }
-  /// Adds what has happened since `before` so many times more.
+  /// Adds what has happened since `before` another `times` times.
   void repeat(double times, const LinkSums& before) {
     busy += times * (busy - before.busy);
     full += times * (full - before.full);
