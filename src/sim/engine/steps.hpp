@@ -61,9 +61,8 @@ class Steps {
   /// For Repetition: the lanes, chunk after chunk of each rank, and what is ready.
   [[nodiscard]] const std::vector<Lane>& lanes() const { return lanes_; }
   [[nodiscard]] const std::vector<ReadyStep>& ready() const { return ready_; }
-  /// All ranks are ready for one of several equal steps and have done `count` of them now. What has been calculated
-  /// since `calculation_before` and has been added to the paths since `paths_before` is added as often. Requires one
-  /// chunk.
+  /// Skips `count` equal steps that all ranks are ready for. What has been calculated since `calculation_before`, and
+  /// what the paths have grown by since `paths_before`, is added as often. Requires one chunk.
   void skip(std::int64_t count, const std::vector<double>& calculation_before, const std::vector<Terms>& paths_before);
 
  private:
