@@ -72,8 +72,8 @@ class Flows {
   [[nodiscard]] const SimStep& program_step(const ActiveStep& step) const { return world_.step(step.program_step); }
 
   void add(const Send& send, StepIndex step, std::uint32_t nth);
-  void add_waiting(const Follower& follower);
-  void end(FlowIndex flow);
+  [[gnu::flatten]] void add_waiting(const Follower& follower);
+  [[gnu::flatten]] void end(FlowIndex flow);
   void observe_end(FlowIndex flow, const ActiveStep& step, double count);
   bool must_wait(const ActiveStep& step, std::uint32_t nth, const Route& route);
   void find_followers(StepIndex index, const Route& route);
@@ -138,10 +138,10 @@ void Flows<World>::add(const Send& send, StepIndex index, std::uint32_t nth) {
   });
   world_.add_senders(step.rank, send.route,
                      [&](LinkIndex link, double senders) { solver_.add_senders(link, senders); });
-  if (senders_.size() <= flow) senders_.resize(flow + 1);
+  if (flow == senders_.size()) senders_.push_back(index);
   senders_[flow] = index;
   if (job_.options.observer != nullptr) {
-    if (flowing_since_.size() <= flow) flowing_since_.resize(flow + 1);
+    flowing_since_.resize(senders_.size());
     flowing_since_[flow] = timeline_.now;
   }
   ++num_added_;

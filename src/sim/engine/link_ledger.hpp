@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gar/simulate.hpp"
-#include "sim/engine/rate_solver.hpp"
+#include "sim/engine/link_sums.hpp"
 
 namespace gar::sim {
 
@@ -40,14 +39,14 @@ class LinkLedger {
   [[nodiscard]] const LinkAccount& of(LinkIndex link) const { return accounts_[link]; }
   [[nodiscard]] const std::vector<LinkAccount>& accounts() const { return accounts_; }
 
-  /// Flows come to a link, whose sums are these.
+  /// Flows begin on a link that has these sums.
   void add(LinkIndex link, const StageFlows& flows, const LinkSums& sums) {
     StageLoad& load = find(accounts_[link], flows.stage);
     if (!(load.num_flows > 0)) load.sums -= sums;
     load.num_flows += flows.count;
     accounts_[link].floats += flows.count * flows.floats;
   }
-  /// They leave it.
+  /// They end.
   void remove(LinkIndex link, const StageFlows& flows, const LinkSums& sums) {
     StageLoad& load = find(accounts_[link], flows.stage);
     load.num_flows -= flows.count;
@@ -55,16 +54,16 @@ class LinkLedger {
     load.num_flows = 0;
     load.sums += sums;
   }
-  /// So many distinct senders are on a link whose flows have just changed.
+  /// Notes how many distinct senders are on a link whose flows have just changed.
   void note_senders(LinkIndex link, double senders) {
     LinkAccount& account = accounts_[link];
     if (account.current >= account.stages.size()) return;
     StageLoad& load = account.stages[account.current];
     if (senders > load.max_senders) load.max_senders = senders;
   }
-  /// The run was ended: flows that are still on the link leave it.
+  /// The run is over: flows that are still on the link end.
   void close(LinkIndex link, const LinkSums& sums);
-  /// What has been added since `before` is added so many times more.
+  /// Adds what has been added since `before` another `times` times.
   void repeat(double times, const std::vector<LinkAccount>& before);
 
  private:

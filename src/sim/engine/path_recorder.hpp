@@ -40,9 +40,17 @@ class PathRecorder {
 
   [[nodiscard]] bool keeps_hops() const { return keeps_hops_; }
   /// The path that ends with this hop.
-  PathEnd add(const Terms& terms, const Hop& hop);
+  PathEnd add(const Terms& terms, const Hop& hop) {
+    if (!keeps_hops_) return {.terms = terms, .hop = kNone};
+    hops_.push_back(hop);
+    return {.terms = terms, .hop = static_cast<std::uint32_t>(hops_.size() - 1)};
+  }
   /// A path has ended at this moment; the latest one is the critical path of the run.
-  void note_end(const PathEnd& path, double now);
+  void note_end(const PathEnd& path, double now) {
+    if (now < last_time_) return;
+    last_time_ = now;
+    last_ = path;
+  }
 
   [[nodiscard]] const PathEnd& last() const { return last_; }
   [[nodiscard]] double last_time() const { return last_time_; }

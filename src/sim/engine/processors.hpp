@@ -18,8 +18,8 @@ class Processors {
     std::uint32_t version = 0;
   };
 
-  /// A step of the rank begins to calculate for so many seconds of a server of its own. Returns when the server's first
-  /// calculation ends.
+  /// A step of the rank begins a calculation that takes `seconds` when it has the server to itself. Returns when the
+  /// first of the server's calculations ends.
   Next add(std::uint32_t rank, std::uint32_t step, double seconds, double now);
   /// Moves the steps whose calculations have ended to `ended`, in the order in which they began. Returns when the next
   /// one ends (kNever: there is none).

@@ -34,43 +34,12 @@
 #include <utility>
 #include <vector>
 
+#include "sim/engine/link_sums.hpp"
 #include "sim/engine/time.hpp"
 #include "sim/network.hpp"
 #include "sim/worlds/world.hpp"
 
 namespace gar::sim {
-
-using FlowIndex = std::uint32_t;
-using LinkIndex = std::uint32_t;
-
-/// Counts of flows and senders below this are rounding: they are sums of shares that have come and gone.
-inline constexpr double kNoFlow = 1e-6;
-
-/// For how long a link has been in use.
-struct LinkSums {
-  double busy = 0;    ///< seconds with bytes flowing
-  double full = 0;    ///< integral of load / capacity
-  double incast = 0;  ///< of the busy seconds, what incast has cost
-
-  LinkSums& operator+=(const LinkSums& other) {
-    busy += other.busy;
-    full += other.full;
-    incast += other.incast;
-    return *this;
-  }
-  LinkSums& operator-=(const LinkSums& other) {
-    busy -= other.busy;
-    full -= other.full;
-    incast -= other.incast;
-    return *this;
-  }
-  /// Adds what has happened since `before` so many times more.
-  void repeat(double times, const LinkSums& before) {
-    busy += times * (busy - before.busy);
-    full += times * (full - before.full);
-    incast += times * (incast - before.incast);
-  }
-};
 
 /// Paths has `for_path(Route, use)`, which calls use(link, flows) for every link of a way, and `path_stride()`: the
 /// number of links of the longest path if the solver should keep paths (then `flows` must always be 1), else 0.
@@ -92,21 +61,21 @@ class RateSolver {
   /// Time goes on; it never goes back.
   void advance_to(double now) { now_ = now; }
 
-  /// A flow of so many floats begins. Calls on_link(link, flows) for every link of its path, whose sums are up to date.
-  /// Requires that these links have any capacity.
+  /// Begins a flow of `floats` floats. Calls on_link(link, flows) for every link of its path, when the sums of the link
+  /// are up to date. Requires that these links have some capacity.
   template <class OnLink>
   FlowIndex add_flow(const Route& route, double floats, OnLink on_link);
-  /// The flow, which collect_arrived() has returned, leaves its links. Calls on_link as add_flow() does.
+  /// Takes a flow that collect_arrived() has returned off its links. Calls on_link as add_flow() does.
   template <class OnLink>
   void remove_flow(FlowIndex flow, OnLink on_link);
-  /// Distinct senders on a link. Requires that flows that cross it come or go at the same moment.
+  /// Change the number of distinct senders on a link. Require that flows on it begin or end at the same moment.
   void add_senders(LinkIndex link, double senders) { links_[link].num_senders += senders; }
   void remove_senders(LinkIndex link, double senders) {
     double& num_senders = links_[link].num_senders;
     num_senders -= senders;
     if (num_senders < kNoFlow) num_senders = 0;
   }
-  /// The flows that this link limits will be looked at, for one of them should have arrived.
+  /// Makes collect_arrived() look at the flows that this link limits, because one of them should have arrived.
   void look_at(LinkIndex link) { mark(link); }
 
   /// Has anything happened since the last solve()?
@@ -117,8 +86,8 @@ class RateSolver {
   /// of this function or of solve().
   [[nodiscard]] std::span<const FlowIndex> collect_arrived();
   /// Finds all rates again. Requires that collect_arrived() has nothing more to return. Calls on_due(link, time) for
-  /// every link whose level was found again: then the first of the flows that it limits will arrive (kNever: it limits
-  /// none). Calls on_change(link) for these links and for every link whose flows have changed.
+  /// every link whose level was found again, with the time at which the first of the flows that it limits will arrive
+  /// (kNever: it limits none). Calls on_change(link) for these links and for every link whose flows have changed.
   template <class OnDue, class OnChange>
   void solve(OnDue on_due, OnChange on_change);
 
@@ -141,8 +110,8 @@ class RateSolver {
     add_up(links_[link]);
     return links_[link].sums;
   }
-  /// What has happened to the links since `before` happens so many times more, until `now`. Requires that no flow is on
-  /// any link.
+  /// Adds what has happened on the links since `before` another `times` times; the time is `now` then. Requires that
+  /// there is no flow.
   void repeat(double now, double times, const std::vector<LinkSums>& before);
 
   /// How often progressive filling has run.

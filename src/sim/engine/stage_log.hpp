@@ -26,7 +26,7 @@ class StageLog {
   }
   /// Seconds by rank and stage; empty where that would be too much to keep.
   [[nodiscard]] const std::vector<double>& calculation() const { return calculation_; }
-  /// What has been calculated since `before` is calculated so many times more.
+  /// Adds what has been calculated since `before` another `times` times.
   void repeat(double times, const std::vector<double>& before);
   /// All stages, with the most that any server calculated in each.
   [[nodiscard]] std::vector<StageUse> stages() const;

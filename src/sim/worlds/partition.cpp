@@ -54,14 +54,14 @@ struct Cells {
 
 class Refinement {
  public:
-  /// Of the ranks [0, m) with the first `num_steps` steps of their programs (and the mirror image of these).
-  Refinement(const PlanIndex& index, const Network& network, std::int32_t m, std::int64_t num_steps)
-      : network_(network), m_(m), num_steps_(num_steps), programs_(index.plan()) {
-    for (std::int32_t r = 0; r < m; ++r) programs_.add(index, r);
+  /// Of the ranks [0, num_ranks) with the first `num_steps` steps of their programs (and the mirror image of these).
+  Refinement(const PlanIndex& index, const Network& network, std::int32_t num_ranks, std::int64_t num_steps)
+      : network_(network), num_ranks_(num_ranks), num_steps_(num_steps), programs_(index.plan()) {
+    for (std::int32_t r = 0; r < num_ranks; ++r) programs_.add(index, r);
     root_ = network.leaf(0);
-    while (network.span(root_).end_rank < m) root_ = network.span(root_).parent;
+    while (network.span(root_).end_rank < num_ranks) root_ = network.span(root_).parent;
     end_ = root_ + 1;
-    while (end_ < network.num_instances() && network.span(end_).first_rank < m &&
+    while (end_ < network.num_instances() && network.span(end_).first_rank < num_ranks &&
            network.depth(end_) > network.depth(root_)) {
       ++end_;
     }
@@ -71,7 +71,7 @@ class Refinement {
 
   /// Class of every rank; empty when there are more than `most`.
   std::vector<std::uint32_t> run(std::vector<std::uint64_t> colour, std::size_t most) {
-    for (std::int32_t r = 0; r < m_; ++r) {
+    for (std::int32_t r = 0; r < num_ranks_; ++r) {
       const ServerParams s = network_.server(r);
       auto& c = colour[static_cast<std::size_t>(r)];
       c = mix_in(mix_in(c, bits(s.gamma)), bits(s.delta));
@@ -116,7 +116,7 @@ class Refinement {
     }
     // A rank is told apart by its own links, too.
     std::vector<std::uint64_t> whole(colour.size());
-    for (std::int32_t r = 0; r < m_; ++r) {
+    for (std::int32_t r = 0; r < num_ranks_; ++r) {
       std::uint64_t h = colour[static_cast<std::size_t>(r)];
       for (std::int32_t i = network_.leaf(r); i != root_; i = network_.span(i).parent) {
         h = mix_in(h, node_colour_[local(i)]);
@@ -125,7 +125,7 @@ class Refinement {
     }
     std::fill(node_signature_.begin(), node_signature_.end(), 0);
     std::fill(seen_.begin(), seen_.end(), std::pair<std::int32_t, std::uint64_t>{0, 0});
-    for (std::int32_t r = 0; r < m_; ++r) colour[static_cast<std::size_t>(r)] = visit(r, whole);
+    for (std::int32_t r = 0; r < num_ranks_; ++r) colour[static_cast<std::size_t>(r)] = visit(r, whole);
     std::fill(node_colour_.begin(), node_colour_.end(), 0);
   }
 
@@ -171,7 +171,7 @@ class Refinement {
   }
 
   const Network& network_;
-  std::int32_t m_;
+  std::int32_t num_ranks_;
   std::int64_t num_steps_;
   Programs programs_;
   std::int32_t root_ = 0, end_ = 0;
@@ -190,20 +190,20 @@ class Finder {
     const auto n = static_cast<std::int64_t>(network_.num_ranks());
     find_digits();
     const bool is_reversed = index_.plan().collective == Collective::kAllGather;
-    if (!find_cells() || (is_reversed && m_ > 1)) {
+    if (!find_cells() || (is_reversed && base_ranks_ > 1)) {
       digits_.clear();
       cells_.clear();
       base_ = index_.plan().root;
-      m_ = n;
+      base_ranks_ = n;
     }
     std::int64_t cells = 1;
     for (const Cells& c : cells_) {
       if (cells > most / c.num_cells) return std::nullopt;
       cells *= c.num_cells;
     }
-    std::vector<std::uint32_t> base(static_cast<std::size_t>(m_), 0);
+    std::vector<std::uint32_t> base(static_cast<std::size_t>(base_ranks_), 0);
     std::uint32_t base_classes = 1;
-    if (m_ > 1) {
+    if (base_ranks_ > 1) {
       base = refine(static_cast<std::size_t>(std::max<std::int64_t>(most / cells, 1)));
       if (base.empty()) return std::nullopt;
       base_classes = *std::max_element(base.begin(), base.end()) + 1;
@@ -215,7 +215,7 @@ class Finder {
   void find_digits() {
     const Plan& plan = index_.plan();
     base_ = plan.root;
-    m_ = plan.num_ranks;
+    base_ranks_ = plan.num_ranks;
     if (plan.is_explicit()) return;
     std::int64_t product = 1;
     while (base_ != kLeaf) {
@@ -236,15 +236,15 @@ class Finder {
         digits_.push_back({stage.stride / per_child * ranks, stage.radix, stage.kind == StageKind::kRing});
       }
       base_ = child;
-      m_ = ranks;
+      base_ranks_ = ranks;
     }
   }
 
-  // The sizes of the subtrees, where the network is regular down to size m.
+  // The sizes of the subtrees, where the network is regular down to the size of the base.
   bool find_borders(std::vector<std::int64_t>& borders) const {
     const Topology& t = network_.topology();
     NodeId node = t.root();
-    while (t.num_servers(node) > m_) {
+    while (t.num_servers(node) > base_ranks_) {
       const Node& x = t.node(node);
       for (const ChildRun& run : x.children) {
         if (t.shape(run.node) != t.shape(x.children.front().node)) return false;
@@ -252,7 +252,7 @@ class Finder {
       node = x.children.front().node;
       borders.push_back(t.num_servers(node));
     }
-    return t.num_servers(node) == m_;
+    return t.num_servers(node) == base_ranks_;
   }
 
   bool find_cells() {
@@ -310,18 +310,18 @@ class Finder {
 
   std::vector<std::uint32_t> refine(std::size_t most) const {
     const bool is_explicit = index_.plan().is_explicit();
-    Refinement refinement(index_, network_, static_cast<std::int32_t>(m_),
+    Refinement refinement(index_, network_, static_cast<std::int32_t>(base_ranks_),
                           is_explicit ? index_.num_steps() : index_.end_step(base_));
-    std::vector<std::uint64_t> colour(static_cast<std::size_t>(m_), 0);
-    if (m_ < network_.num_ranks()) {  // what a what-if singles out in any of the copies differs in all of them
+    std::vector<std::uint64_t> colour(static_cast<std::size_t>(base_ranks_), 0);
+    if (base_ranks_ < network_.num_ranks()) {  // what a what-if singles out in any of the copies differs in all of them
       for (const std::int32_t r : network_.marked_ranks()) {
-        colour[static_cast<std::size_t>(r % m_)] += mix(static_cast<std::uint64_t>(r));
+        colour[static_cast<std::size_t>(r % base_ranks_)] += mix(static_cast<std::uint64_t>(r));
       }
       for (const std::int32_t i : network_.marked_instances()) {
         const NodeSpan& span = network_.span(i);
-        if (span.num_ranks() >= m_) continue;
+        if (span.num_ranks() >= base_ranks_) continue;
         for (std::int32_t r = span.first_rank; r < span.end_rank; ++r) {
-          colour[static_cast<std::size_t>(r % m_)] += mix(mix_in(static_cast<std::uint64_t>(i), 7));
+          colour[static_cast<std::size_t>(r % base_ranks_)] += mix(mix_in(static_cast<std::uint64_t>(i), 7));
         }
       }
     }
@@ -341,7 +341,7 @@ class Finder {
         const auto value = static_cast<std::int64_t>(r) / d.stride % d.radix;
         c = c * static_cast<std::size_t>(d.num_cells) + d.cell[static_cast<std::size_t>(value)];
       }
-      c = c * base_classes + base[r % static_cast<std::size_t>(m_)];
+      c = c * base_classes + base[r % static_cast<std::size_t>(base_ranks_)];
       out.rank_class[r] = static_cast<std::uint32_t>(c);
       if (out.rank_count[c]++ == 0) out.first_rank[c] = static_cast<std::int32_t>(r);
     }
@@ -378,8 +378,8 @@ class Finder {
   const Network& network_;
   std::vector<Digit> digits_;
   std::vector<Cells> cells_;
-  SubPlanId base_ = kLeaf;
-  std::int64_t m_ = 1;
+  SubPlanId base_ = kLeaf;  // the sub-plan below the digits
+  std::int64_t base_ranks_ = 1;
 };
 
 }  // namespace
