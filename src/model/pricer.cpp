@@ -76,14 +76,10 @@ class Pricer {
     out_.has_gather_ = plan_.collective != Collective::kReduceScatter && !plan_.is_explicit();
     if (plan_.num_ranks == 1) return;
     if (plan_.is_explicit()) {
-      PricedPlan::Unit unit;
-      const NodeSpan span{topology_.root(), 0, 0};
-      Busy busy;
-      const PricingTree& pt = tree_of(span);
-      if (options_.overlap) busy.resize(pt.tree.size(), static_cast<std::size_t>(plan_.num_ranks));
-      lockstep(span, 0, plan_.num_ranks, {0, index_.num_steps()}, unit, busy);
-      out_.units_.push_back(std::move(unit));
-      if (options_.overlap) find_busiest(busy);
+      Draft draft = make_draft({topology_.root(), 0, 0}, 0, plan_.num_ranks);
+      lockstep(draft, {0, index_.num_steps()});
+      out_.units_.push_back(std::move(draft.unit));
+      if (options_.overlap) find_busiest(draft.busy);
     } else {
       (void)unit_for(plan_.root, 0);
       if (options_.overlap) {
@@ -97,6 +93,28 @@ class Pricer {
   }
 
  private:
+  /// A sub-plan in one place while its stages are priced.
+  struct Draft {
+    NodeSpan span;  // around its ranks [base, base + num_ranks)
+    std::int64_t base = 0;
+    std::int64_t num_ranks = 0;
+    PricedPlan::Unit unit;
+    Busy busy;  // of the instances and ranks below the span
+    [[nodiscard]] std::int64_t offset() const { return base - span.first_rank; }
+  };
+
+  Draft make_draft(const NodeSpan& span, std::int64_t base, std::int64_t num_ranks) {
+    Draft out;
+    out.span = span;
+    out.base = base;
+    out.num_ranks = num_ranks;
+    if (options_.overlap) {
+      const ExpandedTree& tree = tree_of(out.span).tree;
+      out.busy.resize(tree.size(), static_cast<std::size_t>(tree.num_ranks()));
+    }
+    return out;
+  }
+
   const PricingTree& tree_of(const NodeSpan& span) {
     const std::int32_t shape = topology_.shape(span.node);
     const auto it = trees_.find(shape);
@@ -109,14 +127,12 @@ class Pricer {
     const NodeSpan span = enclosing_span(topology_, base, base + n);
     const auto key = key_of(id, span, base);
     if (const auto it = known_.find(key); it != known_.end()) return it->second;
-    PricedPlan::Unit unit;
+    Draft draft = make_draft(span, base, n);
+    PricedPlan::Unit& unit = draft.unit;
     const SubPlan& sp = plan_.subplans[static_cast<std::size_t>(id)];
-    Busy busy;
-    if (options_.overlap)
-      busy.resize(tree_of(span).tree.size(), static_cast<std::size_t>(tree_of(span).tree.num_ranks()));
     const bool shares_links = children_share_links(id, span, base);
     if (shares_links) {
-      lockstep(span, base, n, {0, index_.first_step(id)}, unit, busy);
+      lockstep(draft, {0, index_.first_step(id)});
     } else {
       std::int64_t first = base;
       for (const SubPlanRun& run : sp.children) {
@@ -136,11 +152,11 @@ class Pricer {
       const std::int64_t steps = st.kind == StageKind::kRing ? st.radix - 1 : 1;
       if (st.kind != StageKind::kPlace && has_equal_shares(sp)) {
         share *= st.radix;
-        digit_stage(span, base, id, st, 1.0 / static_cast<double>(share), unit, busy);
+        digit_stage(draft, id, st, 1.0 / static_cast<double>(share));
       } else {
         const std::size_t before = unit.scatter.size();
         const std::size_t gather_before = unit.gather.size();
-        lockstep(span, base, n, {step, step + steps}, unit, busy);
+        lockstep(draft, {step, step + steps});
         for (std::size_t i = before; i < unit.scatter.size(); ++i) unit.scatter[i].label = stage_label(sp, st);
         const std::size_t added = unit.gather.size() - gather_before;  // the mirror image comes first
         for (std::size_t i = 0; i < added; ++i) unit.gather[i].label = stage_label(sp, st);
@@ -149,8 +165,8 @@ class Pricer {
     }
     out_.units_.push_back(std::move(unit));
     if (options_.overlap) {
-      busy.trim();
-      busy_.push_back({std::move(busy), base - span.first_rank, shares_links});
+      draft.busy.trim();
+      busy_.push_back({std::move(draft.busy), draft.offset(), shares_links});
     }
     return known_[key] = static_cast<std::int32_t>(out_.units_.size()) - 1;
   }
@@ -306,12 +322,12 @@ class Pricer {
     if (options_.kind != ModelKind::kAbc) busy.delta += accesses * server.delta;
   }
 
-  void digit_stage(const NodeSpan& span, std::int64_t base, SubPlanId id, const Stage& st, double piece,
-                   PricedPlan::Unit& unit, Busy& busy) {
+  // Prices a digit stage in which every message carries `piece` of the vector.
+  void digit_stage(Draft& draft, SubPlanId id, const Stage& st, double piece) {
     if (st.radix == 1) return;
-    const PricingTree& pt = tree_of(span);
-    const std::int64_t offset = base - span.first_rank;
-    const std::int64_t n = index_.num_ranks(id);
+    const PricingTree& pt = tree_of(draft.span);
+    const std::int64_t offset = draft.offset();
+    Busy& busy = draft.busy;
     const bool is_ring = st.kind == StageKind::kRing;
     StageCost cost;
     cost.label = stage_label(plan_.subplans[static_cast<std::size_t>(id)], st);
@@ -322,7 +338,7 @@ class Pricer {
 
     const std::vector<std::int32_t>& active = active_below(id);
     Bottleneck worst;
-    for_links(pt, offset, n, [&](std::int32_t i, std::int64_t lo, std::int64_t hi) {
+    for_links(pt, offset, draft.num_ranks, [&](std::int32_t i, std::int64_t lo, std::int64_t hi) {
       const std::int64_t a = active.empty() ? lo : active[static_cast<std::size_t>(lo)];
       const std::int64_t b = active.empty() ? hi : active[static_cast<std::size_t>(hi)];
       const Crossing c = crossing(st, a, b);
@@ -339,7 +355,7 @@ class Pricer {
         busy.down[k] = {busy.down[k].beta + down.beta, busy.down[k].epsilon + down.epsilon};
       }
     });
-    name_link(span, pt, worst, cost);
+    name_link(draft.span, pt, worst, cost);
     out_.max_excess_ = std::max(out_.max_excess_, worst.max_excess);
     cost.fixed.alpha = steps * longest_path(pt, id, offset, st);
     cost.slope.beta = steps * worst.beta;
@@ -365,8 +381,8 @@ class Pricer {
         add_busy_server(server_at(pt, r), adds, accesses, busy.calculation[static_cast<std::size_t>(r)]);
       }
     }
-    unit.scatter.push_back(std::move(cost));
-    unit.gather.insert(unit.gather.begin(), std::move(gather));
+    draft.unit.scatter.push_back(std::move(cost));
+    draft.unit.gather.insert(draft.unit.gather.begin(), std::move(gather));
   }
 
   const ServerParams& server_at(const PricingTree& pt, std::int64_t rank) const {
@@ -415,9 +431,8 @@ class Pricer {
     return longest;
   }
 
-  // Prices the steps [steps.begin, steps.end) of the ranks [base, base + n), message by message and step by step.
-  void lockstep(const NodeSpan& span, std::int64_t base, std::int64_t n, Interval steps, PricedPlan::Unit& unit,
-                Busy& busy);
+  // Prices the steps [steps.begin, steps.end) of the draft's ranks, message by message and step by step.
+  void lockstep(Draft& draft, Interval steps);
 
   const Plan& plan_;
   PlanIndex index_;
@@ -437,9 +452,11 @@ class Pricer {
   std::vector<BusyUnit> busy_;  // per unit
 };
 
-void Pricer::lockstep(const NodeSpan& span, std::int64_t base, std::int64_t n, Interval steps, PricedPlan::Unit& unit,
-                      Busy& busy) {
+void Pricer::lockstep(Draft& draft, Interval steps) {
+  const NodeSpan& span = draft.span;
   const PricingTree& pt = tree_of(span);
+  PricedPlan::Unit& unit = draft.unit;
+  Busy& busy = draft.busy;
   struct StepData {
     std::vector<Transfer> transfers;  // sorted by sender
     Terms slowest;
@@ -447,7 +464,7 @@ void Pricer::lockstep(const NodeSpan& span, std::int64_t base, std::int64_t n, I
   };
   std::map<std::int64_t, StepData> by_step;
   RankProgram program;
-  for (std::int64_t r = base; r < base + n; ++r) {
+  for (std::int64_t r = draft.base; r < draft.base + draft.num_ranks; ++r) {
     index_.scatter_program(r, steps, program);
     const std::int64_t local = r - span.first_rank;
     for (const Step& step : program.steps) {

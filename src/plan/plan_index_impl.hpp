@@ -98,6 +98,9 @@ struct PlanIndex::Impl {
   // With `repeats`, equal steps of a ring once.
   void add_digit_steps(SubPlanId id, std::int64_t base, std::int64_t rank, RankProgram& out,
                        std::vector<std::int64_t>* repeats) const;
+  // Calls f(rank, part) for the ranks of the sub-plan that hold parts of `range` before its kPlace stage `stage`.
+  template <class F>
+  void for_holders(SubPlanId id, std::size_t stage, Interval range, F f) const;
   void add_place_step(SubPlanId id, std::size_t stage, std::int64_t base, std::int64_t rank, RankProgram& out) const;
   void to_rank_order(RankProgram& program) const;
   void scatter_program(std::int64_t rank, Interval steps, RankProgram& out,

@@ -98,8 +98,8 @@ std::vector<AlgorithmInfo> all_builders() {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryBuilder, ::testing::ValuesIn(all_builders()), [](const auto& info) {
-  std::string name(info.param.name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryBuilder, ::testing::ValuesIn(all_builders()), [](const auto& tested) {
+  std::string name(tested.param.name);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });

@@ -87,8 +87,8 @@ TEST(Registry, RowsAreConsistent) {
     EXPECT_EQ(to_string(spec), info.name);
     EXPECT_EQ(is_tree_planner(spec), info.needs_network());
     EXPECT_EQ(needs_factors(spec), info.finds_factors);
-    if (info.comparison_order > 0) EXPECT_TRUE(orders.insert(info.comparison_order).second);
     EXPECT_TRUE(info.comparison_order == 0 || !info.needs_network());
+    EXPECT_TRUE(info.comparison_order == 0 || orders.insert(info.comparison_order).second);
     if (info.parameters == AlgorithmParameters::kNone && !info.needs_network()) {
       EXPECT_EQ(build_plan(spec, 12).algorithm, info.name);
     } else {
