@@ -47,7 +47,11 @@ std::vector<T> gather(NcclTransport& transport, std::uint64_t sequence, const T&
   signature.collective = Collective::kAllGather;
   signature.count = bytes;
   signature.type = DataType::kUint8;
-  const Operands operands{.in = own, .out = memory.data(), .in_bytes = bytes, .out_bytes = transport.size() * bytes};
+  const Operands operands{.in = own,
+                          .out = memory.data(),
+                          .in_bytes = bytes,
+                          .out_bytes = transport.size() * bytes,
+                          .stream = std::nullopt};
   try {
     transport.begin(signature, operands);
     while (!transport.try_meet()) transport.wait();
@@ -103,7 +107,7 @@ bool agree_on_topology(NcclTransport& transport, const CommunicatorOptions& opti
 }
 
 Communicator on_transport(std::unique_ptr<NcclTransport> transport, const CommunicatorOptions& options) {
-  const bool has_plans = transport->size() > 1 && transport->own_collectives().empty();
+  const bool has_plans = transport->size() > 1 && transport->own_collectives() == nullptr;
   Topology topology = device_topology(transport->size(), 1, {});
   try {
     if (has_plans && !agree_on_topology(*transport, options)) topology = measured_topology(*transport);
