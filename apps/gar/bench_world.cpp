@@ -127,7 +127,7 @@ class CudaWorld : public GroupWorld {
 
 class JobGroup : public BenchGroup {
  public:
-  JobGroup(std::unique_ptr<MpiGroup> group, SessionPath path) : group_(std::move(group)), path_(path) {}
+  JobGroup(std::unique_ptr<MpiGroup> group, MpiPath path) : group_(std::move(group)), path_(path) {}
   Communicator communicator(const CommunicatorOptions& options) override {
     return group_->communicator(options, path_);
   }
@@ -135,15 +135,15 @@ class JobGroup : public BenchGroup {
 
  private:
   std::unique_ptr<MpiGroup> group_;
-  SessionPath path_;
+  MpiPath path_;
 };
 
 class MpiWorld : public GroupWorld {
  public:
   MpiWorld(MpiSession& session, BenchTransport transport, std::function<bool()> is_stopping)
       : session_(session), is_stopping_(std::move(is_stopping)) {
-    if (transport == BenchTransport::kShm) path_ = SessionPath::kShared;
-    if (transport == BenchTransport::kMpi) path_ = SessionPath::kMessages;
+    if (transport == BenchTransport::kShm) path_ = MpiPath::kShared;
+    if (transport == BenchTransport::kMpi) path_ = MpiPath::kMessages;
   }
   [[nodiscard]] int rank() const override { return session_.rank(); }
   [[nodiscard]] int size() const override { return session_.size(); }
@@ -152,7 +152,7 @@ class MpiWorld : public GroupWorld {
   }
   Communicator communicator(const CommunicatorOptions& options) override {
     // The first one is for control, which should not depend on what is measured.
-    return session_.communicator(options, num_made_++ == 0 ? SessionPath::kHierarchy : path_);
+    return session_.communicator(options, num_made_++ == 0 ? MpiPath::kHierarchy : path_);
   }
   MpiSession* mpi() override { return &session_; }
   [[nodiscard]] bool is_stopping() const override { return is_stopping_(); }
@@ -164,7 +164,7 @@ class MpiWorld : public GroupWorld {
 
  private:
   MpiSession& session_;
-  SessionPath path_ = SessionPath::kHierarchy;
+  MpiPath path_ = MpiPath::kHierarchy;
   std::function<bool()> is_stopping_;
   int num_made_ = 0;
 };

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/runtime/transports/mpi/library_name.hpp"
+
 namespace gar::cli {
 
 /// What a rank ended with, in words and as an exit code.
@@ -39,7 +41,6 @@ int run_local_processes(int size, double grace_s, const std::function<int(const 
 /// "rank 3", "ranks 0, 1, 5".
 std::string rank_words(const std::vector<int>& ranks);
 
-enum class MpiLibrary { kOpenMpi, kMpich };
 /// "Open MPI"; "openmpi".
 std::string_view title(MpiLibrary library);
 std::string_view word(MpiLibrary library);
