@@ -21,7 +21,7 @@
 #include <string>
 
 #include "gar/environment.hpp"
-#include "runtime/transports/mpi/library_name.hpp"
+#include "gar/mpi_library.hpp"
 
 using Word = std::uintptr_t;
 static_assert(sizeof(Word) == sizeof(void*) && sizeof(Word) >= sizeof(int));

@@ -11,7 +11,7 @@
 #include "apps/preload/real.hpp"
 #include "gar/environment.hpp"
 #include "runtime/choice.hpp"
-#include "runtime/transports/mpi/library_name.hpp"
+#include "gar/mpi_library.hpp"
 #include "runtime/transports/mpi/network.hpp"
 #include "runtime/transports/mpi/polite.hpp"
 #include "topology/hash.hpp"

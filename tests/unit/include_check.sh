@@ -31,7 +31,7 @@ declare -A home=(
   [topology_io]=io [plan_io]=io [profile_io]=io [results_io]=io [files]=io [trace]=io
   [explain]=explain [explain_topology]=explain [explain_simulation]=explain [explain_profile]=explain
   [documents]=documents
-  [reduction]=runtime [communicator]=runtime [mpi]=runtime [cuda]=runtime [nccl]=runtime
+  [reduction]=runtime [communicator]=runtime [mpi]=runtime [mpi_library]=runtime [cuda]=runtime [nccl]=runtime
 )
 # Folder of the command line program: the folders of it that it may use.
 declare -A app_uses=(

@@ -15,6 +15,7 @@
 #include "gar/measure/cuda_session.hpp"
 #include "gar/measure/failure.hpp"
 #include "gar/measure/transport_kind.hpp"
+#include "gar/mpi_library.hpp"
 
 namespace gar::measure {
 
@@ -23,7 +24,6 @@ class World;
 /// Gets one line about a failure, without its end.
 using Report = std::function<void(std::string_view)>;
 
-enum class MpiLibrary { kOpenMpi, kMpich };
 /// "Open MPI"; "openmpi".
 std::string_view title(MpiLibrary library);
 std::string_view word(MpiLibrary library);

@@ -286,7 +286,7 @@ BenchBuffers::Shape shape_of(Collective collective, bool in_place) {
 
 TEST(BenchBuffers, PlacesInputAndResult) {
   BenchBuffers buffers(24, 48);
-  const auto distance = [](const Call& a) {
+  const auto distance = [](const CollectiveCall& a) {
     return static_cast<const std::byte*>(a.out) - static_cast<const std::byte*>(a.in);
   };
   buffers.set_shape(shape_of(Collective::kAllReduce, true));
@@ -309,7 +309,7 @@ TEST(BenchBuffers, NoticesWrongResultsInputsAndEnds) {
   buffers.set_shape(shape_of(Collective::kAllReduce, false));
   buffers.fill(data);
   EXPECT_EQ(buffers.num_wrong(data, false), 6);  // garbage where the result goes
-  const Call call = buffers.call(0, false);
+  const CollectiveCall call = buffers.call(0, false);
   std::vector<std::int32_t> sum(6, 0);
   std::vector<std::int32_t> one(6);
   for (int r = 0; r < 3; ++r) {

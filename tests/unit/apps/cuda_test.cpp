@@ -195,7 +195,7 @@ TEST(CudaWorld, RanksShareGpus) {
 }
 
 /// Runs an operation of one rank on the device's memory: the result is the input.
-std::int64_t wrong_after(bool in_place, const std::function<void(const Call&)>& damage) {
+std::int64_t wrong_after(bool in_place, const std::function<void(const CollectiveCall&)>& damage) {
   FakeCuda cuda;
   BenchBuffers buffers(4000, in_place ? 8000 : 0, &cuda);
   BenchBuffers::Shape shape;
@@ -205,7 +205,7 @@ std::int64_t wrong_after(bool in_place, const std::function<void(const Call&)>& 
   buffers.set_shape(shape);
   const BenchData data({DataType::kFloat32, ReduceOp::kSum, 1, 7});
   buffers.fill(data);
-  const Call call = buffers.call(0, false);
+  const CollectiveCall call = buffers.call(0, false);
   if (!in_place) std::memcpy(call.out, call.in, 4000);
   damage(call);
   return buffers.num_wrong(data, false);
@@ -214,9 +214,9 @@ std::int64_t wrong_after(bool in_place, const std::function<void(const Call&)>& 
 TEST(DeviceBuffers, AreCheckedOnTheDevice) {
   for (const bool in_place : {false, true}) {
     const std::int64_t guard = in_place ? 8000 : 4000;
-    EXPECT_EQ(wrong_after(in_place, [](const Call&) {}), 0);
-    EXPECT_EQ(wrong_after(in_place, [](const Call& call) { static_cast<float*>(call.out)[999] += 1; }), 1);
-    EXPECT_EQ(wrong_after(in_place, [&](const Call& call) { static_cast<char*>(call.out)[guard] = 0; }), 1);
+    EXPECT_EQ(wrong_after(in_place, [](const CollectiveCall&) {}), 0);
+    EXPECT_EQ(wrong_after(in_place, [](const CollectiveCall& call) { static_cast<float*>(call.out)[999] += 1; }), 1);
+    EXPECT_EQ(wrong_after(in_place, [&](const CollectiveCall& call) { static_cast<char*>(call.out)[guard] = 0; }), 1);
   }
   // Nobody wrote a result: the garbage of before is still there.
   FakeCuda cuda;

@@ -131,6 +131,12 @@ double measure_seconds(DeviceTransport& transport, Plan plan, std::int64_t count
   check_cuda(cudaDeviceSynchronize(), "cudaMemset");
   const std::byte* in = memory.data() + (collective == Collective::kAllGather ? transport.rank() * block : 0);
   const CollectiveCall call{.collective = collective, .in = in, .out = memory.data(), .count = count};
+  const Operands operands{.in = call.in,
+                          .out = call.out,
+                          .in_bytes = block,
+                          .out_bytes = all,
+                          .stream = std::nullopt,
+                          .schedule = &schedule};
   std::vector<double> times;
   for (int round = 0; round < kMeasuredRounds; ++round) {
     Signature signature;
@@ -140,8 +146,7 @@ double measure_seconds(DeviceTransport& transport, Plan plan, std::int64_t count
     signature.plan = schedule.fingerprint;
     const auto begin = std::chrono::steady_clock::now();
     try {
-      transport.begin(signature,
-                      {.in = in, .out = memory.data(), .in_bytes = block, .out_bytes = all, .schedule = &schedule});
+      transport.begin(signature, operands);
       Execution execution(transport, schedule, call, 0);
       while (!execution.advance() || !transport.try_complete()) transport.wait();
     } catch (const std::exception& e) {

@@ -47,7 +47,11 @@ std::vector<T> gather(NcclTransport& transport, std::uint64_t sequence, const T&
   signature.collective = Collective::kAllGather;
   signature.count = bytes;
   signature.type = DataType::kUint8;
-  const Operands operands{.in = own, .out = memory.data(), .in_bytes = bytes, .out_bytes = transport.size() * bytes};
+  const Operands operands{.in = own,
+                          .out = memory.data(),
+                          .in_bytes = bytes,
+                          .out_bytes = transport.size() * bytes,
+                          .stream = std::nullopt};
   try {
     transport.begin(signature, operands);
     while (!transport.try_meet()) transport.wait();
