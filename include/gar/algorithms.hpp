@@ -10,9 +10,12 @@
 
 namespace gar {
 
+/// Every rank sends its whole vector to rank 0, which reduces them and sends the result back: two steps.
 Plan reduce_broadcast(std::int64_t num_ranks);
+/// The ring: num_ranks - 1 steps along a chain for the ReduceScatter, and as many for the AllGather.
 Plan ring(std::int64_t num_ranks);
-/// Recursive halving and doubling; beside the largest power of two the remaining ranks fold into a partner first.
+/// Recursive halving and doubling. The ranks beyond the largest power of two first send their vectors to a partner,
+/// which works for both and returns the result at the end.
 Plan rhd(std::int64_t num_ranks);
 /// Co-located parameter server.
 Plan cps(std::int64_t num_ranks);
@@ -26,9 +29,10 @@ Plan hierarchical_ring(std::int64_t num_ranks, const std::vector<std::int64_t>& 
 /// Two levels: CPS inside groups of the given sizes, then Asymmetric CPS between them.
 Plan acps(const std::vector<std::int64_t>& group_sizes);
 
-/// The ReduceScatter (or AllGather) of an AllReduce plan as a plan of its own: rank r ends (or starts) with block r of
-/// num_ranks equal blocks. Where the AllReduce leaves its results elsewhere, one more stage brings them home.
+/// The ReduceScatter of an AllReduce plan as a plan of its own: rank r ends with block r of num_ranks equal blocks.
+/// Where the AllReduce leaves its results on other ranks, one more stage moves them.
 Plan as_reduce_scatter(const Plan& allreduce);
+/// The AllGather of an AllReduce plan, in the same sense: rank r starts with block r.
 Plan as_all_gather(const Plan& allreduce);
 
 /// The target of an Asymmetric CPS stage: every one of the num_ranks ranks gets an equal share, cut out of what it
@@ -46,10 +50,11 @@ struct AlgorithmSpec {
   bool uneven = false;                ///< hcps:~...
 };
 
-/// gentree, gentree-norearrange and gentree+, which need a network (gar/planner.hpp).
+/// True for gentree, gentree-norearrange and gentree+, which need a network (gar/planner.hpp).
 bool is_tree_planner(const AlgorithmSpec& spec);
-/// Throws InvalidArgument with the accepted names.
+/// Reads an algorithm as written on the command line. Throws InvalidArgument with the names that exist.
 AlgorithmSpec parse_algorithm(std::string_view text);
+/// The algorithm as parse_algorithm reads it: "hcps:8x3".
 std::string to_string(const AlgorithmSpec& spec);
 /// Builds a classic plan. Throws InvalidArgument when the factors do not fit, or when `hcps`/`hring` come without
 /// factors.
