@@ -12,20 +12,20 @@ namespace gar {
 
 /// Some hops of the critical path that belong to one stage.
 struct PathPart {
-  std::size_t stage = 0;  ///< index in Simulation::stages
-  std::int64_t num_hops = 0;
-  std::int64_t from = 0;  ///< who sent first
-  std::int64_t rank = 0;  ///< who was reached last
-  std::int64_t first_chunk = 0;
-  std::int64_t last_chunk = 0;
-  std::int64_t first_step = 0;
-  std::int64_t last_step = 0;
-  double begin = 0;
-  double end = 0;
-  Terms terms;
-  bool has_message = false;  ///< a message was waited for
-  LinkId link;               ///< what limited most of the time
-  std::int64_t num_links = 0;
+  std::size_t stage = 0;         ///< index in Simulation::stages
+  std::int64_t num_hops = 0;     ///< hops that were merged into this part
+  std::int64_t from = 0;         ///< the rank that sent first
+  std::int64_t rank = 0;         ///< the rank that was reached last
+  std::int64_t first_chunk = 0;  ///< the first chunk that the hops belong to
+  std::int64_t last_chunk = 0;   ///< the last one
+  std::int64_t first_step = 0;   ///< the first step that the hops belong to
+  std::int64_t last_step = 0;    ///< the last one
+  double begin = 0;              ///< seconds from the start of the simulation
+  double end = 0;                ///< seconds from the start of the simulation
+  Terms terms;                   ///< what end - begin was spent on
+  bool has_message = false;      ///< a message was waited for
+  LinkId link;                   ///< what limited most of the time
+  std::int64_t num_links = 0;    ///< distinct links that limited one of the hops
 };
 
 /// Index of the stage that a step belongs to; stages.size() when there is none.
