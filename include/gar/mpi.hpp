@@ -10,6 +10,7 @@
 
 namespace gar {
 
+/// Which way the bytes of a communicator go.
 enum class MpiPath {
   kHierarchy,  ///< shared memory inside a host, messages between hosts
   kMessages,   ///< messages everywhere
