@@ -15,9 +15,9 @@ namespace gar {
 
 /// A number, and the interval in which it lies with a probability of 95%.
 struct Estimate {
-  double value = 0;
-  double low = 0;
-  double high = 0;
+  double value = 0;           ///< the estimate itself
+  double low = 0;             ///< lower end of the interval
+  double high = 0;            ///< upper end of the interval
   bool is_identified = true;  ///< false: the measurements say nothing about it; the value is a guess or an assumption
   bool operator==(const Estimate&) const = default;
 };
@@ -25,8 +25,8 @@ struct Estimate {
 /// What the measurements say about senders that meet at a link.
 enum class Incast {
   kUnknown,  ///< too few senders were measured
-  kNone,     ///< no more senders cost more than one
-  kDrift,    ///< a straight rise, as loss-free networks show, too; epsilon describes it, with a threshold of 1
+  kNone,     ///< many senders cost no more than one
+  kDrift,    ///< a straight rise, which loss-free networks show as well; epsilon describes it, with a threshold of 1
   kPresent,  ///< more senders than the threshold cost more
 };
 /// "unknown", "none", "drift", "present".
@@ -36,43 +36,43 @@ std::string_view to_string(Incast incast);
 struct LevelProfile {
   std::string name;  ///< base name of the nodes below these links: "host", "rack"
   Estimate alpha;    ///< level 0: of a path across a lowest switch; above: of the switch that these links end at
-  Estimate beta;     ///<
-  Estimate epsilon;  ///<
-  Estimate incast_threshold;  ///< w_t, in senders
-  Incast incast = Incast::kUnknown;
-  std::int64_t most_senders = 0;  ///< that were measured at such a link
-  /// Receivers admit so many senders at once, and epsilon and incast_threshold are what is left then; 0: everybody
-  /// sends.
+  Estimate beta;     ///< seconds per float
+  Estimate epsilon;  ///< extra seconds per float and sender beyond the threshold
+  Estimate incast_threshold;         ///< w_t, in senders
+  Incast incast = Incast::kUnknown;  ///< with receivers that admit at most max_senders
+  std::int64_t most_senders = 0;     ///< that were measured at such a link
+  /// Above 0: receivers admit at most this many senders at once, and epsilon and incast_threshold hold under that. 0:
+  /// every rank sends as soon as it can.
   std::int64_t max_senders = 0;
-  /// The same where everybody sends; as above when max_senders is 0.
+  /// epsilon where every rank sends as soon as it can; the same as above when max_senders is 0.
   Estimate free_epsilon;
-  Estimate free_incast_threshold;
-  Incast free_incast = Incast::kUnknown;
+  Estimate free_incast_threshold;         ///< w_t where every rank sends as soon as it can
+  Incast free_incast = Incast::kUnknown;  ///< what was seen where every rank sends as soon as it can
   bool operator==(const LevelProfile&) const = default;
 };
 
 /// One link by itself, as an instance of the topology: "rack2", "rack0/host3".
 struct LinkProfile {
-  std::string name;
-  int level = 0;
-  Estimate beta;
+  std::string name;  ///< as Topology::instance_name gives it
+  int level = 0;     ///< level of the link, as in LevelProfile
+  Estimate beta;     ///< seconds per float
   bool operator==(const LinkProfile&) const = default;
 };
 
 /// What measured AllReduces of a size class took, relative to the model: a factor for all algorithms alike.
 struct SizeCorrection {
-  double from_bytes = 0;
-  double to_bytes = 0;  ///< excluded
-  Estimate factor;
+  double from_bytes = 0;  ///< size class, in bytes of the vector
+  double to_bytes = 0;    ///< excluded
+  Estimate factor;        ///< measured time / modelled time
   bool operator==(const SizeCorrection&) const = default;
 };
 
-/// A measurement beside what the fitted model says.
+/// A measurement next to what the fitted model says.
 struct Residual {
-  std::string what;  ///< "cps all_reduce, 12 ranks, 1e5 floats"
-  double measured_s = 0;
-  double fitted_s = 0;
-  double weight = 1;  ///< 0 to 1: how much the robust fit believed it
+  std::string what;       ///< "cps all_reduce, 12 ranks, 1e5 floats"
+  double measured_s = 0;  ///< seconds, median of the repetitions
+  double fitted_s = 0;    ///< seconds by the fitted model
+  double weight = 1;      ///< 0 to 1: how much the robust fit believed it
   bool operator==(const Residual&) const = default;
 };
 
@@ -82,49 +82,50 @@ struct ValidationScore {
   std::int64_t num_cells = 0;  ///< measurements
   std::int64_t num_cases = 0;  ///< choices: a number of ranks and a size
   double median_error = -1;    ///< of |predicted / measured - 1|; -1: it predicts nothing
-  double p95_error = -1;
-  double max_error = -1;
-  double median_regret = -1;  ///< time of its choice / time of the best, - 1
-  double p95_regret = -1;
-  double max_regret = -1;
+  double p95_error = -1;       ///< of the same, 95% are below
+  double max_error = -1;       ///< of the same, the largest
+  double median_regret = -1;   ///< time of its choice / time of the best, - 1
+  double p95_regret = -1;      ///< of the same, 95% are below
+  double max_regret = -1;      ///< of the same, the largest
   bool operator==(const ValidationScore&) const = default;
 };
 
 /// Where a profile comes from.
 struct Provenance {
-  std::string date;     ///< "2026-11-15T17:00:00Z"
-  std::string command;  ///< as typed
-  std::string gar_version;
-  std::vector<std::string> hosts;
-  std::string kernel;  ///< "Linux 6.1.0"
-  std::string cpu;     ///< "Intel Xeon ..., 2 cores"
-  std::string mpi;     ///< "Open MPI 4.1.4"; empty: none
-  std::string transport;
-  std::int64_t num_ranks = 0;
-  std::int64_t num_measurements = 0;
-  double seconds = 0;       ///< that measuring took
+  std::string date;                   ///< "2026-11-15T17:00:00Z"
+  std::string command;                ///< as typed
+  std::string gar_version;            ///< version of the program that fitted it
+  std::vector<std::string> hosts;     ///< names of the hosts
+  std::string kernel;                 ///< "Linux 6.1.0"
+  std::string cpu;                    ///< "Intel Xeon ..., 2 cores"
+  std::string mpi;                    ///< "Open MPI 4.1.4"; empty: none
+  std::string transport;              ///< "shm", "mpi", "cuda-ipc", ...
+  std::int64_t num_ranks = 0;         ///< that took part
+  std::int64_t num_measurements = 0;  ///< measurements that the profile rests on
+  double seconds = 0;                 ///< that measuring took
   std::string device = {};  ///< "NVIDIA H200, 132 multiprocessors, 140 GiB": whose memory it was; empty: the CPU's
   bool operator==(const Provenance&) const = default;
 };
 
+/// A network with fitted parameters, how sure they are, and where they come from.
 struct Profile {
   /// The measured network, one server per rank, with the fitted parameters (those of `levels`, `links` that differ, and
   /// what ranks that share a core have to share).
   Topology topology;
   std::vector<LevelProfile> levels;  ///< from the servers upwards; as many as the topology's height
   Estimate gamma;                    ///< of a rank with a core of its own
-  Estimate delta;
+  Estimate delta;                    ///< of a rank with a core of its own
   Estimate two_beta_plus_gamma;  ///< of level 0: what an AllReduce on one switch tells even where beta and gamma cannot
                                  ///< be separated
   double cores = 0;              ///< that the ranks below a lowest switch share; 0: each has its own
-  std::vector<LinkProfile> links;
-  std::vector<SizeCorrection> corrections;
-  std::vector<Residual> residuals;
-  std::vector<ValidationScore> validation;
-  std::vector<std::string> notes;  ///< what could not be identified, and why; one sentence each
-  Provenance provenance;
+  std::vector<LinkProfile> links;           ///< single links, measured one by one
+  std::vector<SizeCorrection> corrections;  ///< factors per size class
+  std::vector<Residual> residuals;          ///< the fitted measurements
+  std::vector<ValidationScore> validation;  ///< filled by gar fit --validate
+  std::vector<std::string> notes;           ///< what could not be identified, and why; one sentence each
+  Provenance provenance;                    ///< when, where and how it was measured
   bool is_memory =
-      false;  ///< a lowest switch is the memory of a host: alpha and the links of level 0 share its cores, too
+      false;  ///< a lowest switch is the memory of a host: alpha and the links of level 0 share its cores as well
 };
 
 /// The profile's parameters on another tree, level by level; ranks share the profile's cores below each lowest switch.
@@ -136,13 +137,13 @@ double corrected(const Profile& profile, double seconds, double bytes);
 
 /// One thing in which two profiles of the same network differ.
 struct ProfileChange {
-  std::string what;  ///< "beta of the links of level 1 (rack)", "beta of the link of rack2"
-  Estimate before;
-  Estimate after;
+  std::string what;             ///< "beta of the links of level 1 (rack)", "beta of the link of rack2"
+  Estimate before;              ///< in the first profile
+  Estimate after;               ///< in the second profile
   bool is_significant = false;  ///< the intervals do not overlap
   std::string words;            ///< "uplink of rack2: 30% less bandwidth"
 };
-/// Significant ones first, largest first.
+/// The differences, significant ones first, then by size.
 std::vector<ProfileChange> compare_profiles(const Profile& before, const Profile& after);
 
 }  // namespace gar
