@@ -26,9 +26,10 @@ namespace gar {
 
 /// A cudaStream_t, for communicators on GPUs (gar/cuda.hpp). Null is CUDA's default stream.
 struct Stream {
-  void* handle = nullptr;
+  void* handle = nullptr;  ///< the cudaStream_t
 };
 
+/// How a communicator works.
 struct CommunicatorOptions {
   /// As on the command line ("ring", "hcps:4x2", "gentree+"); empty: gentree+, and a latency path for small vectors.
   /// GAR_ALGO in the environment is taken when this is empty.
@@ -40,11 +41,11 @@ struct CommunicatorOptions {
   std::optional<Topology> topology;
   /// The same bits for any number of ranks, plan and transport; slower (docs/runtime.md).
   bool reproducible = false;
-  /// A peer that does not answer for so long is an error on every rank. GAR_TIMEOUT.
+  /// A peer that has not answered for this long is an error on every rank. GAR_TIMEOUT.
   double timeout_s = 30;
   /// Shared memory that each rank stages its data in; 0: chosen from the caches of the machine. GAR_STAGING.
   std::int64_t staging_bytes = 0;
-  /// Vectors up to so many bytes take the latency path; -1: chosen. Only where the algorithm is not given.
+  /// Vectors of at most this many bytes take the latency path; -1: chosen. Only where the algorithm is not given.
   std::int64_t latency_bytes = -1;
   /// Where notes go: which plan runs and why, once per size class. GAR_DEBUG=INFO without this: standard error.
   std::function<void(std::string_view)> log;
@@ -70,8 +71,9 @@ class Request {
   ~Request();  ///< waits, and swallows errors
   /// Starts a persistent operation (again). Throws InvalidArgument while it is running.
   void start();
-  /// Is it complete? Throws what the operation failed with.
+  /// True when the operation is complete. Throws what it failed with.
   bool test();
+  /// Returns when the operation is complete. Throws what it failed with.
   void wait();
 
  private:
@@ -81,9 +83,12 @@ class Request {
   std::shared_ptr<Impl> impl_;
 };
 
+/// This rank's end of a group of ranks that run collective operations together.
 class Communicator {
  public:
   struct Impl;
+  /// For the library's own use: communicators come from the functions below, and from gar/mpi.hpp, cuda.hpp and
+  /// nccl.hpp.
   explicit Communicator(std::unique_ptr<Impl> impl);
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
@@ -92,7 +97,9 @@ class Communicator {
   /// Requests that are under way are completed first.
   ~Communicator();
 
+  /// This rank's number, from 0 to size() - 1.
   [[nodiscard]] int rank() const;
+  /// The number of ranks.
   [[nodiscard]] int size() const;
 
   /// out = in of all ranks combined; `count` elements each. `out` may be `in`.
@@ -102,7 +109,7 @@ class Communicator {
   void reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op = ReduceOp::kSum);
   /// out = the blocks of all ranks in the order of ranks. `in` may be this rank's block of `out`.
   void all_gather(const void* in, void* out, std::int64_t block_count, DataType type);
-  /// No rank leaves before every rank has come.
+  /// Returns when every rank has called it.
   void barrier();
 
   /// On GPUs: returns when the operation is in the stream, where it happens after what was there before. Without a
@@ -110,7 +117,9 @@ class Communicator {
   /// default stream has, and is complete when the call returns. Throws InvalidArgument on communicators for host
   /// memory.
   void all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op, Stream stream);
+  /// reduce_scatter in the order of a stream, in the same sense.
   void reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op, Stream stream);
+  /// all_gather in the order of a stream, in the same sense.
   void all_gather(const void* in, void* out, std::int64_t block_count, DataType type, Stream stream);
   /// Returns when everything in the stream is done. Unlike cudaStreamSynchronize it notices a peer that has died or
   /// failed, and throws TransportError.
@@ -122,10 +131,12 @@ class Communicator {
                                          ReduceOp op = ReduceOp::kSum) {
     return start({Collective::kAllReduce, in, out, count, type, op});
   }
+  /// reduce_scatter, non-blocking in the same sense.
   [[nodiscard]] Request start_reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type,
                                              ReduceOp op = ReduceOp::kSum) {
     return start({Collective::kReduceScatter, in, out, block_count, type, op});
   }
+  /// all_gather, non-blocking in the same sense.
   [[nodiscard]] Request start_all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
     return start({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
   }
@@ -135,10 +146,12 @@ class Communicator {
                                            ReduceOp op = ReduceOp::kSum) {
     return prepare({Collective::kAllReduce, in, out, count, type, op});
   }
+  /// reduce_scatter, persistent in the same sense.
   [[nodiscard]] Request prepare_reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type,
                                                ReduceOp op = ReduceOp::kSum) {
     return prepare({Collective::kReduceScatter, in, out, block_count, type, op});
   }
+  /// all_gather, persistent in the same sense.
   [[nodiscard]] Request prepare_all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
     return prepare({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
   }
@@ -146,32 +159,38 @@ class Communicator {
   /// What an operation of this size does (the same decision as the operation itself takes).
   [[nodiscard]] PlanReport report(Collective collective, std::int64_t count, DataType type);
 
+  /// all_reduce in place, with the element type of the span.
   template <class T>
   void all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
     all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(), op);
   }
+  /// all_reduce with the element type of the spans. Throws InvalidArgument when their sizes differ.
   template <class T>
   void all_reduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
     require(in.size() == out.size(), "all_reduce: `in` and `out` must have the same size");
     all_reduce(in.data(), out.data(), static_cast<std::int64_t>(in.size()), data_type_of<T>(), op);
   }
+  /// reduce_scatter of size() * out.size() elements. Throws InvalidArgument when the sizes do not fit.
   template <class T>
   void reduce_scatter(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
     require(in.size() == out.size() * static_cast<std::size_t>(size()),
             "reduce_scatter: `in` must be size() times as long as `out`");
     reduce_scatter(in.data(), out.data(), static_cast<std::int64_t>(out.size()), data_type_of<T>(), op);
   }
+  /// all_gather of in.size() elements per rank. Throws InvalidArgument when the sizes do not fit.
   template <class T>
   void all_gather(std::span<const T> in, std::span<T> out) {
     require(out.size() == in.size() * static_cast<std::size_t>(size()),
             "all_gather: `out` must be size() times as long as `in`");
     all_gather(in.data(), out.data(), static_cast<std::int64_t>(in.size()), data_type_of<T>());
   }
+  /// start_all_reduce in place.
   template <class T>
   [[nodiscard]] Request start_all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
     return start_all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(),
                             op);
   }
+  /// prepare_all_reduce in place.
   template <class T>
   [[nodiscard]] Request prepare_all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
     return prepare_all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(),
@@ -202,7 +221,7 @@ class Communicator {
 std::vector<Communicator> thread_communicators(int num_ranks, const CommunicatorOptions& options = {});
 
 /// Joins the processes of this host that call this with the same `name` (letters, digits, '-', '_', '.'; at most 100)
-/// and `size`; rank 0 makes the shared memory. Returns when all have come; throws TransportError when one does not
+/// and `size`; rank 0 makes the shared memory. Returns when all have joined; throws TransportError when one has not
 /// within the timeout. Nothing is left in the file system afterwards, even when processes are killed.
 Communicator shared_memory_communicator(std::string_view name, int rank, int size,
                                         const CommunicatorOptions& options = {});
