@@ -15,14 +15,15 @@ namespace gar::measure {
 
 /// One collective operation on one rank.
 struct Call {
-  Collective collective = Collective::kAllReduce;
-  const void* in = nullptr;
-  void* out = nullptr;
-  std::int64_t count = 0;  ///< as in Communicator: of the vector, or of a block
-  DataType type = DataType::kFloat32;
-  ReduceOp op = ReduceOp::kSum;
+  Collective collective = Collective::kAllReduce;  ///< which collective
+  const void* in = nullptr;                        ///< this rank's input
+  void* out = nullptr;                             ///< where the result goes
+  std::int64_t count = 0;                          ///< as in Communicator: of the vector, or of a block
+  DataType type = DataType::kFloat32;              ///< element type
+  ReduceOp op = ReduceOp::kSum;                    ///< operator
 };
 
+/// Which way the bytes go: as MpiPath of gar/mpi.hpp, which this program may be built without.
 enum class SessionPath { kHierarchy, kMessages, kShared };
 
 /// Some ranks of a job, seen from one of them.
@@ -33,6 +34,7 @@ class MpiGroup {
   MpiGroup& operator=(const MpiGroup&) = delete;
   virtual ~MpiGroup() = default;
 
+  /// A communicator between these ranks. Collective.
   virtual Communicator communicator(const CommunicatorOptions& options, SessionPath path) = 0;
   /// As MpiSession::native, between these ranks.
   virtual void native(const Call& call) = 0;
@@ -40,6 +42,7 @@ class MpiGroup {
   virtual void gather_to_first(const void* in, void* out, std::int64_t bytes) = 0;
 };
 
+/// An MPI job, seen from one of its ranks.
 class MpiSession {
  public:
   MpiSession() = default;
@@ -47,17 +50,20 @@ class MpiSession {
   MpiSession& operator=(const MpiSession&) = delete;
   virtual ~MpiSession() = default;
 
+  /// This rank in MPI_COMM_WORLD.
   [[nodiscard]] virtual int rank() const = 0;
+  /// Ranks of MPI_COMM_WORLD.
   [[nodiscard]] virtual int size() const = 0;
   /// "Open MPI 4.1.4".
   [[nodiscard]] virtual std::string library_version() const = 0;
+  /// A communicator between all ranks. Collective.
   virtual Communicator communicator(const CommunicatorOptions& options, SessionPath path) = 0;
   /// Why the library cannot do this itself; empty: it can.
   [[nodiscard]] virtual std::string why_not(DataType type, std::int64_t count) const = 0;
   /// The library's own collective. In place: AllReduce with `in` == `out`; ReduceScatter with `in` == `out` (the result
   /// is at the front of the input); AllGather with `in` == this rank's block of `out`.
   virtual void native(const Call& call) = 0;
-  /// The ranks given, in that order. Collective between them alone; nothing for the others.
+  /// The given ranks, in that order. Collective between them; all other ranks get null, and need not call it.
   virtual std::unique_ptr<MpiGroup> group(const std::vector<int>& ranks) = 0;
   /// Sends `bytes` to another rank and receives as many from it.
   virtual void exchange(int partner, const void* in, void* out, std::int64_t bytes) = 0;
@@ -67,7 +73,7 @@ class MpiSession {
   virtual void abort(int code) = 0;
 };
 
-/// The library that this program is built with.
+/// The MPI that this program is built with; empty: none.
 std::optional<MpiLibrary> built_with();
 /// MPI_Init. Throws std::runtime_error in a program that is built without.
 std::unique_ptr<MpiSession> start_mpi();
