@@ -85,6 +85,12 @@ format: ## format all C++ files
 	@scripts/setup.sh lint
 	@scripts/lint.sh --fix-format
 
+docs: ## the pages of the C++ and C interface, build/docs/index.html; every public symbol must be documented
+	@scripts/setup.sh docs
+	@mkdir -p build/docs
+	@GAR_VERSION=$$(sed -n 's/^  VERSION //p' CMakeLists.txt) doxygen docs/Doxyfile
+	@echo "build/docs/index.html"
+
 fuzz: ## libFuzzer on every reader, FUZZ_SECONDS=600 each
 	@scripts/setup.sh build fuzz
 	@$(call CONFIGURE,fuzz)
@@ -102,5 +108,5 @@ install: setup ## build and install below PREFIX=/usr/local (DESTDIR is honoured
 	@$(call BUILD,release)
 	@cmake --install build/release --prefix $(PREFIX)
 
-clean: ## remove the build directories of the presets
-	@rm -rf build/release build/dev build/asan build/tsan build/fuzz
+clean: ## remove the build directories of the presets, and the pages of make docs
+	@rm -rf build/release build/dev build/asan build/tsan build/fuzz build/docs

@@ -11,6 +11,7 @@ packages_build="g++:c++ cmake:cmake ninja-build:ninja pkg-config:pkg-config
   libcli11-dev:CLI/CLI.hpp libfmt-dev:fmt/format.h nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h
   libeigen3-dev:eigen3/Eigen/Core"
 packages_lint="clang-format:clang-format clang-tidy:clang-tidy"
+packages_docs="doxygen:doxygen"
 packages_fuzz="clang:clang++ libclang-rt-dev:libclang_rt.fuzzer"
 packages_simgrid="libsimgrid-dev:simgrid/s4u.hpp"
 packages_openmpi="libhwy-dev:hwy/highway.h libhwloc-dev:hwloc.h openmpi-bin:mpirun.openmpi libopenmpi-dev:mpicc.openmpi"
@@ -44,6 +45,7 @@ for group in "${@:-build}"; do
   case "$group" in
     build) list=$packages_build ;;
     lint) list=$packages_lint ;;
+    docs) list=$packages_docs ;;
     fuzz) list=$packages_fuzz ;;
     simgrid) list=$packages_simgrid ;;
     openmpi) list=$packages_openmpi ;;
@@ -59,7 +61,7 @@ for group in "${@:-build}"; do
   for entry in $list; do
     present "${entry#*:}" && continue
     missing+=("${entry%%:*}")
-    if [[ $group == build || $group == lint || $group == fuzz ]]; then is_needed=yes; fi
+    if [[ $group == build || $group == lint || $group == docs || $group == fuzz ]]; then is_needed=yes; fi
   done
 done
 ((${#missing[@]})) || exit 0
@@ -74,7 +76,8 @@ by_hand() {
     echo "Please install, then run the command again:"
     echo "  Debian, Ubuntu: apt-get install ${missing[*]}"
     echo "  elsewhere: a C++20 compiler (GCC 12 or clang 14), CMake 3.25, Ninja, pkg-config, CLI11 2.1, {fmt} 9,"
-    echo "    nlohmann JSON 3.10 and GoogleTest 1.12; clang-format, clang-tidy and clang for 'make lint' and 'make fuzz'"
+    echo "    nlohmann JSON 3.10 and GoogleTest 1.12; clang-format, clang-tidy and clang for 'make lint' and 'make fuzz';"
+    echo "    Doxygen 1.9 for 'make docs'"
   } >&2
   exit 1
 }

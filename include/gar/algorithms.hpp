@@ -78,6 +78,7 @@ bool is_tree_planner(const AlgorithmSpec& spec);
 bool needs_factors(const AlgorithmSpec& spec);
 /// Throws InvalidArgument with the accepted names.
 AlgorithmSpec parse_algorithm(std::string_view text);
+/// The algorithm as parse_algorithm reads it: "hcps:8x3".
 std::string to_string(const AlgorithmSpec& spec);
 /// Builds a classic plan. Throws InvalidArgument when the factors do not fit, or when an algorithm that takes some
 /// comes without them.

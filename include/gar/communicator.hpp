@@ -27,7 +27,7 @@ namespace gar {
 
 /// A cudaStream_t, for communicators on GPUs (gar/cuda.hpp). Null is CUDA's default stream.
 struct Stream {
-  void* handle = nullptr;
+  void* handle = nullptr;  ///< the cudaStream_t
 };
 
 /// One collective operation as one rank calls it.
@@ -103,8 +103,9 @@ class Request {
   ~Request();  ///< waits, and swallows errors
   /// Starts a persistent operation (again). Throws InvalidArgument while it is running.
   void start();
-  /// Is it complete? Throws what the operation failed with.
+  /// True when the operation is complete. Throws what it failed with.
   bool test();
+  /// Returns when the operation is complete. Throws what it failed with.
   void wait();
   /// Leaves the operation to run without this request, which is empty afterwards. The communicator still completes it
   /// before it is destroyed, and its Completion is still called.
@@ -117,9 +118,12 @@ class Request {
   std::shared_ptr<Impl> impl_;
 };
 
+/// This rank's end of a group of ranks that run collective operations together.
 class Communicator {
  public:
   struct Impl;
+  /// For the library's own use: communicators come from the functions below, and from gar/mpi.hpp, cuda.hpp and
+  /// nccl.hpp.
   explicit Communicator(std::unique_ptr<Impl> impl);
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
@@ -128,7 +132,9 @@ class Communicator {
   /// Requests that are under way are completed first.
   ~Communicator();
 
+  /// This rank's number, from 0 to size() - 1.
   [[nodiscard]] int rank() const;
+  /// The number of ranks.
   [[nodiscard]] int size() const;
 
   /// Runs the operation; it is complete when this returns.
@@ -180,10 +186,12 @@ class Communicator {
                                          ReduceOp op = ReduceOp::kSum) {
     return start({Collective::kAllReduce, in, out, count, type, op});
   }
+  /// reduce_scatter, non-blocking in the same sense.
   [[nodiscard]] Request start_reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type,
                                              ReduceOp op = ReduceOp::kSum) {
     return start({Collective::kReduceScatter, in, out, block_count, type, op});
   }
+  /// all_gather, non-blocking in the same sense.
   [[nodiscard]] Request start_all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
     return start({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
   }
@@ -193,10 +201,12 @@ class Communicator {
                                            ReduceOp op = ReduceOp::kSum) {
     return prepare({Collective::kAllReduce, in, out, count, type, op});
   }
+  /// reduce_scatter, persistent in the same sense.
   [[nodiscard]] Request prepare_reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type,
                                                ReduceOp op = ReduceOp::kSum) {
     return prepare({Collective::kReduceScatter, in, out, block_count, type, op});
   }
+  /// all_gather, persistent in the same sense.
   [[nodiscard]] Request prepare_all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
     return prepare({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
   }
@@ -204,32 +214,38 @@ class Communicator {
   /// What an operation of this size does (the same decision as the operation itself takes).
   [[nodiscard]] PlanReport report(Collective collective, std::int64_t count, DataType type);
 
+  /// all_reduce in place, with the element type of the span.
   template <class T>
   void all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
     all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(), op);
   }
+  /// all_reduce with the element type of the spans. Throws InvalidArgument when their sizes differ.
   template <class T>
   void all_reduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
     require(in.size() == out.size(), "all_reduce: `in` and `out` must have the same size");
     all_reduce(in.data(), out.data(), static_cast<std::int64_t>(in.size()), data_type_of<T>(), op);
   }
+  /// reduce_scatter of size() * out.size() elements. Throws InvalidArgument when the sizes do not fit.
   template <class T>
   void reduce_scatter(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
     require(in.size() == out.size() * static_cast<std::size_t>(size()),
             "reduce_scatter: `in` must be size() times as long as `out`");
     reduce_scatter(in.data(), out.data(), static_cast<std::int64_t>(out.size()), data_type_of<T>(), op);
   }
+  /// all_gather of in.size() elements per rank. Throws InvalidArgument when the sizes do not fit.
   template <class T>
   void all_gather(std::span<const T> in, std::span<T> out) {
     require(out.size() == in.size() * static_cast<std::size_t>(size()),
             "all_gather: `out` must be size() times as long as `in`");
     all_gather(in.data(), out.data(), static_cast<std::int64_t>(in.size()), data_type_of<T>());
   }
+  /// start_all_reduce in place.
   template <class T>
   [[nodiscard]] Request start_all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
     return start_all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(),
                             op);
   }
+  /// prepare_all_reduce in place.
   template <class T>
   [[nodiscard]] Request prepare_all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
     return prepare_all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(),

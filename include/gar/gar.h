@@ -30,7 +30,7 @@ typedef int gar_op;
 enum {
   GAR_OK = 0,               ///< done
   GAR_ERROR_ARGUMENT = 1,   ///< a value that is not accepted; nothing has been done
-  GAR_ERROR_TRANSPORT = 2,  ///< a peer died, does not answer, or made another call; the communicator is of no more use
+  GAR_ERROR_TRANSPORT = 2,  ///< a peer died, does not answer, or made another call; the communicator is unusable
   GAR_ERROR_PLAN = 3,       ///< the plan is malformed, or does not fit the communicator
   GAR_ERROR_PARSE = 4,      ///< a file cannot be read, or is not what its format allows
   GAR_ERROR_MEMORY = 5,     ///< out of memory

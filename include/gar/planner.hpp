@@ -21,12 +21,12 @@ namespace gar {
 struct SwitchCandidate {
   std::string algorithm;              ///< cps hcps ring rhd acps
   std::vector<std::int64_t> factors;  ///< fan-ins, first stage first
-  Terms terms;
+  Terms terms;                        ///< cost of its stages, both halves
 };
 
 /// What was decided about the results of a switch's children before they leave.
 struct Rearrangement {
-  bool is_applied = false;
+  bool is_applied = false;     ///< the results are moved to the subset
   std::int64_t subset = 0;     ///< servers that would hold the results
   double seconds_without = 0;  ///< transfer out of the child as it is
   double seconds_with = 0;     ///< moving to the subset, then the transfer out
@@ -35,15 +35,16 @@ struct Rearrangement {
 
 /// What was decided at a switch; identical switches are listed once.
 struct SwitchChoice {
-  NodeId node = 0;
-  std::string name;
-  std::int64_t count = 1;
-  std::string algorithm;
-  std::vector<std::int64_t> factors;
+  NodeId node = 0;                            ///< the switch, or one of several that are the same
+  std::string name;                           ///< its name, for people
+  std::int64_t count = 1;                     ///< instances of it in the network
+  std::string algorithm;                      ///< the candidate that was taken
+  std::vector<std::int64_t> factors;          ///< its fan-ins, first stage first
   bool is_rearranged = false;                 ///< some child's results were moved to a subset first
   Terms terms;                                ///< its own stages, both halves
   std::vector<SwitchCandidate> candidates;    ///< best first
   std::vector<Rearrangement> rearrangements;  ///< one per distinct child that is a switch
+  /// Cost of its own stages.
   [[nodiscard]] double seconds() const { return terms.total(); }
 };
 
@@ -63,12 +64,13 @@ struct TreePlan {
   std::shared_ptr<const PricedPlan> priced;  ///< gentree+: the plan as it was priced; gentree prices switches only
 };
 
+/// How `gentree` works.
 struct GenTreeOptions {
   bool rearrange = true;  ///< false: the paper's GenTree*
-  ModelOptions model;
+  ModelOptions model;     ///< the model that it minimises
 };
 
-/// The paper's Algorithms 1 and 2.
+/// Plans a tree by the paper's Algorithms 1 and 2, for a vector of `size_floats` floats of 4 bytes.
 TreePlan gentree(const Topology& topology, double size_floats, const GenTreeOptions& options = {});
 
 /// Searches beyond GenTree, for the least cost under the model: never worse than any of the classic algorithms, gentree

@@ -35,7 +35,7 @@ struct LinkParams {
   bool operator==(const LinkParams&) const = default;
 };
 
-/// Parameters of a server's calculation.
+/// What a server's calculation costs.
 struct ServerParams {
   double gamma = 0;  ///< seconds per float added
   double delta = 0;  ///< seconds per float read from or written to memory
@@ -68,8 +68,8 @@ using NodeId = std::int32_t;
 
 /// `count` consecutive children that are the same node.
 struct ChildRun {
-  NodeId node = 0;
-  std::int64_t count = 1;
+  NodeId node = 0;         ///< the child, by its id
+  std::int64_t count = 1;  ///< how often it comes in a row
   bool operator==(const ChildRun&) const = default;
 };
 
@@ -80,12 +80,13 @@ struct Node {
   LinkParams uplink;               ///< link to the parent; unused at the root
   ServerParams server;             ///< used by servers only
   std::vector<ChildRun> children;  ///< empty for a server
+  /// True for a leaf of the tree.
   [[nodiscard]] bool is_server() const { return children.empty(); }
 };
 
 /// One child instance of a switch.
 struct ChildPosition {
-  NodeId node = 0;
+  NodeId node = 0;                ///< the child, by its id
   std::size_t run = 0;            ///< which entry of Node::children
   std::int64_t index = 0;         ///< which instance of that run
   std::int64_t first_server = 0;  ///< first server below it, counted from the switch's first
@@ -101,23 +102,29 @@ class Topology {
   /// "switch" or "root", and parameters that are unused (the root's uplink, a switch's gamma and delta) become 0.
   Topology(std::string name, std::vector<Node> nodes, NodeId root);
 
+  /// The name of the network, as given.
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// The id of the root.
   [[nodiscard]] NodeId root() const { return root_; }
   /// Number of stored (shared) nodes; all of them reachable. Children have smaller ids than their parents.
   [[nodiscard]] NodeId num_nodes() const { return static_cast<NodeId>(nodes_.size()); }
+  /// A stored node, by its id.
   [[nodiscard]] const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   /// Servers below a node (1 for a server).
   [[nodiscard]] std::int64_t num_servers(NodeId id) const { return num_servers_[static_cast<std::size_t>(id)]; }
+  /// Servers of the whole network, and so the number of its ranks.
   [[nodiscard]] std::int64_t num_servers() const { return num_servers(root_); }
   /// Number of child instances of a node.
   [[nodiscard]] std::int64_t num_children(NodeId id) const { return num_children_[static_cast<std::size_t>(id)]; }
   /// Switch instances at and below a node (0 for a server).
   [[nodiscard]] std::int64_t num_switches(NodeId id) const { return num_switches_[static_cast<std::size_t>(id)]; }
+  /// Switch instances of the whole network.
   [[nodiscard]] std::int64_t num_switches() const { return num_switches(root_); }
   /// Levels of links below a node: 0 for a server.
   [[nodiscard]] int height(NodeId id) const { return height_[static_cast<std::size_t>(id)]; }
   /// Two nodes with the same shape are equal in everything but names (own uplink included).
   [[nodiscard]] std::int32_t shape(NodeId id) const { return shape_[static_cast<std::size_t>(id)]; }
+  /// Number of distinct shapes; they are numbered from 0.
   [[nodiscard]] std::int32_t num_shapes() const { return num_shapes_; }
 
   /// The child instance of switch `id` that contains the `server`-th server below it (counted from 0 at `id`).
@@ -163,11 +170,14 @@ struct ExpandedTree {
   std::vector<std::int32_t> parent;      ///< -1 for index 0; parent[i] < i otherwise
   std::vector<std::int32_t> end;         ///< one past the last instance below i (preorder)
   std::vector<std::int32_t> first_rank;  ///< ranks below i: [first_rank, last_rank), counted from this tree's first
+  /// One past the last rank below i.
   std::vector<std::int32_t> last_rank;
   std::vector<std::int32_t> depth;  ///< 0 for index 0
-  std::vector<NodeId> node;
-  std::vector<std::int32_t> leaf;  ///< index of each rank's server
+  std::vector<NodeId> node;         ///< the stored node that i is an instance of
+  std::vector<std::int32_t> leaf;   ///< index of each rank's server
+  /// Number of instances.
   [[nodiscard]] std::size_t size() const { return parent.size(); }
+  /// Number of servers, and so of ranks.
   [[nodiscard]] std::int32_t num_ranks() const { return last_rank.empty() ? 0 : last_rank[0]; }
 };
 
@@ -210,7 +220,7 @@ struct TopologyGenerator {
 /// All generators, in the order in which people see them.
 std::span<const TopologyGenerator> topology_generators();
 /// A built-in name or a generator ("star:24", "tree:16x24", "leafspine:4x16x24", "fattree:8"). Throws InvalidArgument
-/// with the accepted forms.
+/// with the forms that exist.
 Topology topology_from_spec(std::string_view spec);
 
 }  // namespace gar

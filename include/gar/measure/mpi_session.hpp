@@ -29,6 +29,7 @@ class MpiGroup {
   virtual void gather_to_first(const void* in, void* out, std::int64_t bytes) = 0;
 };
 
+/// An MPI job, seen from one of its ranks.
 class MpiSession {
  public:
   MpiSession() = default;
@@ -36,7 +37,9 @@ class MpiSession {
   MpiSession& operator=(const MpiSession&) = delete;
   virtual ~MpiSession() = default;
 
+  /// This rank in MPI_COMM_WORLD.
   [[nodiscard]] virtual int rank() const = 0;
+  /// Ranks of MPI_COMM_WORLD.
   [[nodiscard]] virtual int size() const = 0;
   /// "Open MPI 4.1.4".
   [[nodiscard]] virtual std::string library_version() const = 0;
@@ -56,7 +59,7 @@ class MpiSession {
   virtual void abort(int code) = 0;
 };
 
-/// The library that this program is built with.
+/// The MPI that this program is built with; empty: none.
 std::optional<MpiLibrary> built_with();
 /// MPI_Init. Throws std::runtime_error in a program that is built without.
 std::unique_ptr<MpiSession> start_mpi();
