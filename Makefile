@@ -6,13 +6,15 @@ SHELL := /bin/bash
 PRESET ?= release
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
+IDLE ?= 5
+BUSY ?= 5
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 CONFIGURE = cmake --preset $(1) | { grep -E '^-- (CUDA|MPI):' || true; }
 BUILD = cmake --build --preset $(1) -j $(JOBS)
 TEST = ctest --preset $(1) -j $(JOBS)
 
-.PHONY: help demo test test-full build bench lint format install fuzz golden clean setup
+.PHONY: help demo test test-full soak build bench lint format install fuzz golden clean setup
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -24,10 +26,11 @@ build: setup ## build everything (PRESET=release|dev|asan|tsan)
 	@$(call CONFIGURE,$(PRESET))
 	@$(call BUILD,$(PRESET))
 
+# In the directory of `make build` and `make test`, but only what it runs: no CUDA, one MPI, no tests.
 demo: setup ## predict, plan, prove and simulate an AllReduce, then run one between processes, against MPI's own
-	@scripts/setup.sh mpi
+	@scripts/setup.sh openmpi
 	@$(call CONFIGURE,release)
-	@$(call BUILD,release) --target gar_programs
+	@$(call BUILD,release) --target gar_demo
 	@scripts/demo.sh build/release/bin/gar
 
 # Thread sanitizer: what several processes share is invisible to it; threads share the same code.
@@ -62,6 +65,9 @@ test-full: test ## make test, plus the debug and thread sanitizer builds, and ev
 	@scripts/setup.sh clients-full
 	@$(call TEST,release) -C Full -L '^(mpi|preload)-full$$'
 
+soak: build ## the tests of build/PRESET IDLE=5 times, then BUSY=5 times next to two busy processes, until one fails
+	@scripts/soak.sh --idle $(IDLE) --busy $(BUSY) --build build/$(PRESET)
+
 bench: setup ## build and run the benchmarks
 	@scripts/setup.sh simgrid mpi
 	@$(call CONFIGURE,release)
@@ -78,6 +84,12 @@ lint: ## clang-format and clang-tidy, without changing anything
 format: ## format all C++ files
 	@scripts/setup.sh lint
 	@scripts/lint.sh --fix-format
+
+docs: ## the pages of the C++ and C interface, build/docs/index.html; every public symbol must be documented
+	@scripts/setup.sh docs
+	@mkdir -p build/docs
+	@GAR_VERSION=$$(sed -n 's/^  VERSION //p' CMakeLists.txt) doxygen docs/Doxyfile
+	@echo "build/docs/index.html"
 
 fuzz: ## libFuzzer on every reader, FUZZ_SECONDS=600 each
 	@scripts/setup.sh build fuzz
@@ -96,5 +108,5 @@ install: setup ## build and install below PREFIX=/usr/local (DESTDIR is honoured
 	@$(call BUILD,release)
 	@cmake --install build/release --prefix $(PREFIX)
 
-clean: ## remove the build directories of the presets
-	@rm -rf build/release build/dev build/asan build/tsan build/fuzz
+clean: ## remove the build directories of the presets, and the pages of make docs
+	@rm -rf build/release build/dev build/asan build/tsan build/fuzz build/docs

@@ -11,10 +11,10 @@
 
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 #include "gar/model.hpp"
 #include "gar/predict.hpp"
 #include "gar/topology.hpp"
+#include "gar/topology_io.hpp"
 #include "gar/verify.hpp"
 #include "table.hpp"
 

@@ -3,9 +3,10 @@
 #include <vector>
 
 #include "gar/algorithms.hpp"
-#include "gar/io.hpp"
 #include "gar/model.hpp"
+#include "gar/planner.hpp"
 #include "gar/topology.hpp"
+#include "gar/topology_io.hpp"
 
 // Seconds per float of 4 bytes: 3.2e-9 is 10 Gbit/s; the racks share 5 Gbit/s. gar::read_topology_file reads a file.
 constexpr const char* kNetwork = R"({
@@ -29,10 +30,10 @@ int main() {
               static_cast<int>(network.num_servers()), 1e3 * bound.seconds(), bound.binding().c_str());
 
   for (const char* name : {"cps", "rhd", "ring", "acps:4+3"}) {
-    const gar::Plan plan = gar::build_plan(gar::parse_algorithm(name), network.num_servers());
-    const gar::PricedPlan priced(plan, network);
-    std::printf("%-10s%7.1f ms\n", name, 1e3 * priced.cost(floats).total());
-    for (const gar::StageCost& stage : priced.critical_stages(floats)) {
+    const gar::PlanAnswer planned =
+        gar::plan({.topology = network, .size_floats = floats, .algorithms = {gar::parse_algorithm(name)}});
+    std::printf("%-10s%7.1f ms\n", name, 1e3 * planned.seconds());
+    for (const gar::StageCost& stage : planned.priced->critical_stages(floats)) {
       std::printf("    %-44s%7.1f ms, %s\n", stage.label.c_str(), 1e3 * stage.at(floats).total(), stage.link.c_str());
     }
   }

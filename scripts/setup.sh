@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what is missing: setup.sh [build] [lint] [fuzz] [simgrid] [mpi] [testbed] [clients] [clients-full]
+# Installs what is missing: setup.sh [build] [lint] [fuzz] [simgrid] [openmpi] [mpi] [testbed] [clients] [clients-full]
 # (build when nothing is said)
-# Silent when nothing is missing. Uses apt-get, through sudo when not root. Nobody has to have simgrid, mpi (two MPI libraries,
-# and what makes the runtime faster), testbed (the virtual cluster) or clients (programs that the preload library is tried
+# Silent when nothing is missing. Uses apt-get, through sudo when not root. Nobody has to have simgrid, openmpi (Open MPI, and
+# what makes the runtime faster), mpi (that, and MPICH), testbed (the virtual cluster) or clients (programs that the preload library is tried
 # with): where they cannot be installed, that is no error.
 set -euo pipefail
 
@@ -11,10 +11,11 @@ packages_build="g++:c++ cmake:cmake ninja-build:ninja pkg-config:pkg-config
   libcli11-dev:CLI/CLI.hpp libfmt-dev:fmt/format.h nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h
   libeigen3-dev:eigen3/Eigen/Core"
 packages_lint="clang-format:clang-format clang-tidy:clang-tidy"
+packages_docs="doxygen:doxygen"
 packages_fuzz="clang:clang++ libclang-rt-dev:libclang_rt.fuzzer"
 packages_simgrid="libsimgrid-dev:simgrid/s4u.hpp"
-packages_mpi="libhwy-dev:hwy/highway.h libhwloc-dev:hwloc.h openmpi-bin:mpirun.openmpi libopenmpi-dev:mpicc.openmpi
-  mpich:mpirun.mpich libmpich-dev:mpicc.mpich"
+packages_openmpi="libhwy-dev:hwy/highway.h libhwloc-dev:hwloc.h openmpi-bin:mpirun.openmpi libopenmpi-dev:mpicc.openmpi"
+packages_mpi="$packages_openmpi mpich:mpirun.mpich libmpich-dev:mpicc.mpich"
 packages_clients="gfortran:gfortran python3-numpy:/usr/lib/python3/dist-packages/numpy
   python3-mpi4py:/usr/lib/python3/dist-packages/mpi4py lammps:lmp
   lammps-examples:/usr/share/lammps/examples/peptide/in.peptide"
@@ -44,21 +45,23 @@ for group in "${@:-build}"; do
   case "$group" in
     build) list=$packages_build ;;
     lint) list=$packages_lint ;;
+    docs) list=$packages_docs ;;
     fuzz) list=$packages_fuzz ;;
     simgrid) list=$packages_simgrid ;;
+    openmpi) list=$packages_openmpi ;;
     mpi) list=$packages_mpi ;;
     testbed) list=$packages_testbed ;;
     clients) list=$packages_clients ;;
     clients-full) list=$packages_clients_full ;;
     *)
-      echo "setup.sh: unknown group '$group'; accepted: build lint fuzz simgrid mpi testbed clients clients-full" >&2
+      echo "setup.sh: unknown group '$group'; accepted: build lint fuzz simgrid openmpi mpi testbed clients clients-full" >&2
       exit 2
       ;;
   esac
   for entry in $list; do
     present "${entry#*:}" && continue
     missing+=("${entry%%:*}")
-    if [[ $group == build || $group == lint || $group == fuzz ]]; then is_needed=yes; fi
+    if [[ $group == build || $group == lint || $group == docs || $group == fuzz ]]; then is_needed=yes; fi
   done
 done
 ((${#missing[@]})) || exit 0
@@ -73,7 +76,8 @@ by_hand() {
     echo "Please install, then run the command again:"
     echo "  Debian, Ubuntu: apt-get install ${missing[*]}"
     echo "  elsewhere: a C++20 compiler (GCC 12 or clang 14), CMake 3.25, Ninja, pkg-config, CLI11 2.1, {fmt} 9,"
-    echo "    nlohmann JSON 3.10 and GoogleTest 1.12; clang-format, clang-tidy and clang for 'make lint' and 'make fuzz'"
+    echo "    nlohmann JSON 3.10 and GoogleTest 1.12; clang-format, clang-tidy and clang for 'make lint' and 'make fuzz';"
+    echo "    Doxygen 1.9 for 'make docs'"
   } >&2
   exit 1
 }

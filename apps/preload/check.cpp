@@ -45,8 +45,8 @@ auto with_type(DataType type, const F& f) {
 
 bool is_float(DataType type) { return type == DataType::kFloat32 || type == DataType::kFloat64; }
 
-bool needs_magnitudes(const Operation& operation) {
-  return is_float(operation.type) && operation.op == ReduceOp::kSum && operation.collective != Collective::kAllGather;
+bool needs_magnitudes(const CollectiveCall& call) {
+  return is_float(call.type) && call.op == ReduceOp::kSum && call.collective != Collective::kAllGather;
 }
 
 template <class T>
@@ -60,7 +60,7 @@ T element(const std::byte* memory, std::int64_t index) {
 template <class T>
 double allowed(ReduceOp op, int num_ranks, T theirs, double magnitude) {
   const double n = (num_ranks - 1) * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
-  const double relative = 2.02 * n / (1 - n);  // 1%: the magnitudes are rounded, too
+  const double relative = 2.02 * n / (1 - n);  // 1%: the magnitudes are rounded as well
   const auto tiny = static_cast<double>(std::numeric_limits<T>::denorm_min());
   if (op == ReduceOp::kSum) return relative * magnitude + num_ranks * tiny;
   if (op == ReduceOp::kProd) return relative * std::abs(static_cast<double>(theirs));
@@ -68,21 +68,21 @@ double allowed(ReduceOp op, int num_ranks, T theirs, double magnitude) {
 }
 
 template <class T>
-bool agrees(const Operation& operation, int num_ranks, T ours, T theirs, double magnitude) {
+bool agrees(const CollectiveCall& call, int num_ranks, T ours, T theirs, double magnitude) {
   if (ours == theirs) return true;
   if constexpr (std::is_floating_point_v<T>) {
-    if (operation.collective == Collective::kAllGather) return false;
-    const bool is_order = operation.op == ReduceOp::kMin || operation.op == ReduceOp::kMax;
+    if (call.collective == Collective::kAllGather) return false;
+    const bool is_order = call.op == ReduceOp::kMin || call.op == ReduceOp::kMax;
     if (is_order) return std::isnan(ours) || std::isnan(theirs);  // MPI leaves open what a NaN does
     if (!std::isfinite(ours) || !std::isfinite(theirs)) {
-      return operation.op == ReduceOp::kProd || !std::isfinite(magnitude) || (std::isnan(ours) && std::isnan(theirs));
+      return call.op == ReduceOp::kProd || !std::isfinite(magnitude) || (std::isnan(ours) && std::isnan(theirs));
     }
-    if (operation.op == ReduceOp::kProd &&
+    if (call.op == ReduceOp::kProd &&
         (std::abs(ours) < std::numeric_limits<T>::min() * 2 || std::abs(theirs) < std::numeric_limits<T>::min() * 2)) {
       return true;
     }
     const double distance = std::abs(static_cast<double>(ours) - static_cast<double>(theirs));
-    return distance <= allowed(operation.op, num_ranks, theirs, magnitude);
+    return distance <= allowed(call.op, num_ranks, theirs, magnitude);
   }
   return false;
 }
@@ -92,36 +92,20 @@ bool agrees(const Operation& operation, int num_ranks, T ours, T theirs, double 
 void Check::start(const Operation& operation, MPI_Comm comm) {
   const Inside inside;
   check_mpi(MPI_Comm_size(comm, &num_ranks_), "MPI_Comm_size");
-  input_.resize(static_cast<std::size_t>(operation.in_bytes(num_ranks_)));
-  std::memcpy(input_.data(), operation.in, input_.size());
-  expected_.resize(static_cast<std::size_t>(operation.out_bytes(num_ranks_)));
-  MPI_Request request = MPI_REQUEST_NULL;
-  switch (operation.collective) {
-    case Collective::kAllReduce:
-      check_mpi(MPI_Iallreduce(input_.data(), expected_.data(), operation.mpi_count, operation.mpi_type,
-                               operation.mpi_op, comm, &request),
-                "MPI_Iallreduce");
-      break;
-    case Collective::kReduceScatter:
-      check_mpi(MPI_Ireduce_scatter_block(input_.data(), expected_.data(), operation.mpi_count, operation.mpi_type,
-                                          operation.mpi_op, comm, &request),
-                "MPI_Ireduce_scatter_block");
-      break;
-    case Collective::kAllGather:
-      check_mpi(MPI_Iallgather(input_.data(), operation.mpi_count, operation.mpi_type, expected_.data(),
-                               operation.mpi_count, operation.mpi_type, comm, &request),
-                "MPI_Iallgather");
-      break;
-  }
-  requests_.push_back(request);
-  if (needs_magnitudes(operation)) start_magnitudes(operation, comm);
+  input_.resize(static_cast<std::size_t>(in_bytes(operation.call, num_ranks_)));
+  std::memcpy(input_.data(), operation.call.in, input_.size());
+  expected_.resize(static_cast<std::size_t>(out_bytes(operation.call, num_ranks_)));
+  const NativeCall native{operation.call.collective, input_.data(),      expected_.data(),
+                          operation.mpi_count,       operation.mpi_type, operation.mpi_op};
+  requests_.push_back(start_native(native, comm));
+  if (needs_magnitudes(operation.call)) start_magnitudes(native, operation.call.type, comm);
 }
 
-void Check::start_magnitudes(const Operation& operation, MPI_Comm comm) {
+void Check::start_magnitudes(NativeCall native, DataType type, MPI_Comm comm) {
   magnitudes_ = input_;
   sum_magnitudes_.resize(expected_.size());
-  const auto num_elements = static_cast<std::int64_t>(input_.size()) / size_of(operation.type);
-  with_type(operation.type, [&]<class T>(Typed<T> /*type*/) {
+  const auto num_elements = static_cast<std::int64_t>(input_.size()) / size_of(type);
+  with_type(type, [&]<class T>(Typed<T> /*type*/) {
     for (std::int64_t i = 0; i < num_elements; ++i) {
       if constexpr (std::is_floating_point_v<T>) {
         const T magnitude = std::abs(element<T>(input_.data(), i));
@@ -130,38 +114,31 @@ void Check::start_magnitudes(const Operation& operation, MPI_Comm comm) {
     }
   });
   // A complex number is two of them; the sum of its parts' magnitudes is what we need, so its own type will do.
-  MPI_Request request = MPI_REQUEST_NULL;
-  if (operation.collective == Collective::kAllReduce) {
-    check_mpi(MPI_Iallreduce(magnitudes_.data(), sum_magnitudes_.data(), operation.mpi_count, operation.mpi_type,
-                             MPI_SUM, comm, &request),
-              "MPI_Iallreduce");
-  } else {
-    check_mpi(MPI_Ireduce_scatter_block(magnitudes_.data(), sum_magnitudes_.data(), operation.mpi_count,
-                                        operation.mpi_type, MPI_SUM, comm, &request),
-              "MPI_Ireduce_scatter_block");
-  }
-  requests_.push_back(request);
+  native.in = magnitudes_.data();
+  native.out = sum_magnitudes_.data();
+  native.op = MPI_SUM;
+  requests_.push_back(start_native(native, comm));
 }
 
 std::optional<Difference> Check::finish(const Operation& operation) {
   const Inside inside;
   wait_politely(requests_);
   requests_.clear();
-  const auto* ours = static_cast<const std::byte*>(operation.out);
-  const auto num_elements = static_cast<std::int64_t>(expected_.size()) / size_of(operation.type);
+  const auto* ours = static_cast<const std::byte*>(operation.call.out);
+  const auto num_elements = static_cast<std::int64_t>(expected_.size()) / size_of(operation.call.type);
   std::optional<Difference> out;
-  with_type(operation.type, [&]<class T>(Typed<T> /*type*/) {
+  with_type(operation.call.type, [&]<class T>(Typed<T> /*type*/) {
     for (std::int64_t i = 0; i < num_elements; ++i) {
       const T a = element<T>(ours, i);
       const T b = element<T>(expected_.data(), i);
       const double magnitude =
           sum_magnitudes_.empty() ? 0.0 : static_cast<double>(element<T>(sum_magnitudes_.data(), i));
-      if (agrees(operation, num_ranks_, a, b, magnitude)) continue;
+      if (agrees(operation.call, num_ranks_, a, b, magnitude)) continue;
       if (!out) out = Difference{i, 0, fmt::format("{}", a), fmt::format("{}", b)};
       ++out->num_wrong;
     }
   });
-  std::memcpy(operation.out, expected_.data(), expected_.size());
+  std::memcpy(operation.call.out, expected_.data(), expected_.size());
   return out;
 }
 

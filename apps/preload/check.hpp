@@ -4,8 +4,9 @@
 // on the order of the operands; any order of n operands x_i gives the true sum up to
 //     (n - 1) u / (1 - (n - 1) u) * sum |x_i|,       u = 2^-24 or 2^-53
 // (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2), so two of them may differ by twice that. The
-// sums of |x_i| come from the MPI library, too. Products: the same relative to the result. Where a result is infinite,
-// not a number or (in a product) too small for full precision, rounding can lead anywhere, and the two may differ.
+// sums of |x_i| come from the MPI library as well. Products: the same relative to the result. Where a result is
+// infinite, not a number or (in a product) too small for full precision, rounding can lead anywhere, and the two may
+// differ.
 #pragma once
 
 #include <mpi.h>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "apps/preload/operation.hpp"
+#include "runtime/transports/mpi/native.hpp"
 
 namespace gar::preload {
 
@@ -28,7 +30,7 @@ struct Difference {
   std::string theirs;
 };
 
-/// The library's own run of one operation, beside ours. Collective calls on `comm` in the order of start().
+/// The library's own run of one operation, next to ours. Collective calls on `comm` in the order of start().
 class Check {
  public:
   /// Before our own run, for it may overwrite the input. Throws TransportError.
@@ -37,7 +39,7 @@ class Check {
   std::optional<Difference> finish(const Operation& operation);
 
  private:
-  void start_magnitudes(const Operation& operation, MPI_Comm comm);
+  void start_magnitudes(NativeCall native, DataType type, MPI_Comm comm);
 
   int num_ranks_ = 1;
   std::vector<std::byte> input_;

@@ -2,12 +2,12 @@
 //
 // This library needs no MPI, for either build may find itself in a program of the other MPI, or in one that has none.
 // At MPI_Init it asks the program's MPI for its name; if that is the one that it was built for, it loads the rest
-// (interpose.cpp, beside it in the same directory), and otherwise says so and stands aside. Until and unless the rest
+// (interpose.cpp, a library in the same directory), and otherwise says so and stands aside. Until and unless the rest
 // is there, everything must reach the program's own library as it came. Handles are pointers in Open MPI and integers
 // in MPICH, so arguments are machine words here. That is sound where a word holds every argument of a C function and an
 // integer's upper half means nothing, as on x86-64 and aarch64.
 //
-// Fortran: Open MPI's functions call PMPI_Allreduce, so that name is ours, too; MPICH's call MPI_Allreduce, but
+// Fortran: Open MPI's functions call PMPI_Allreduce, so that name is ours as well; MPICH's call MPI_Allreduce, but
 // PMPI_Init.
 #include "apps/preload/exports.hpp"
 
@@ -21,6 +21,7 @@
 #include <string>
 
 #include "gar/environment.hpp"
+#include "gar/mpi_library.hpp"
 
 using Word = std::uintptr_t;
 static_assert(sizeof(Word) == sizeof(void*) && sizeof(Word) >= sizeof(int));
@@ -35,15 +36,11 @@ const Hooks* hooks = nullptr;
 #ifdef GAR_PRELOAD_OPENMPI
 constexpr const char* kBuiltFor = "Open MPI";
 constexpr const char* kRest = "libgar-preload-openmpi-rest.so";
-bool is_ours(const std::string& version) { return version.find("Open MPI") != std::string::npos; }
+constexpr gar::MpiLibrary kLibrary = gar::MpiLibrary::kOpenMpi;
 #else
 constexpr const char* kBuiltFor = "MPICH";
 constexpr const char* kRest = "libgar-preload-mpich-rest.so";
-// These have the same binary interface (the MPICH ABI Compatibility Initiative).
-bool is_ours(const std::string& version) {
-  return version.find("MPICH") != std::string::npos || version.find("MVAPICH") != std::string::npos ||
-         version.find("Intel(R) MPI") != std::string::npos;
-}
+constexpr gar::MpiLibrary kLibrary = gar::MpiLibrary::kMpich;
 #endif
 
 /// The next definition behind ours. A program may also have loaded its MPI by hand and for itself (Python does).
@@ -73,7 +70,7 @@ class Native {
   void* function_;
 };
 
-/// Before MPI_Init nobody knows its rank but the launcher.
+/// Before MPI_Init only the launcher knows the rank.
 bool is_first_process() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
     const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): only read
@@ -98,19 +95,12 @@ std::string version_of_mpi() {
   return text.substr(0, text.find('\0'));
 }
 
-/// "Open MPI v4.1.4", "MPICH Version: 4.0.2"
-std::string first_words(const std::string& version) {
-  std::string out = version.substr(0, version.find_first_of(",\n"));
-  for (char& c : out) c = c == '\t' ? ' ' : c;
-  return out;
-}
-
 void load_rest() {
   if (hooks != nullptr) return;
   const std::string version = version_of_mpi();
-  if (!is_ours(version)) {
+  if (gar::mpi_library_of(version) != kLibrary) {
     say(std::string("this preload library was built for ") + kBuiltFor + ", but the program's MPI is '" +
-        first_words(version) + "'; accepted is the build for that MPI, which 'gar mpirun' finds");
+        gar::mpi_library_name(version) + "'; accepted is the build for that MPI, which 'gar mpirun' finds");
     return;
   }
   Dl_info here{};

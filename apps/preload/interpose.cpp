@@ -19,13 +19,13 @@ namespace {
 
 /// The MPI library's own function, timed for the table.
 template <class F>
-int leave(const char* function, Left reason, const F& native) {
+int leave(const char* function, PassReason reason, const F& native) {
   Library& library = Library::instance();
   if (!library.reports()) return native();
   const auto begin = std::chrono::steady_clock::now();
   const int code = native();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  library.statistics().add_left(function, reason, seconds.count());
+  library.statistics().add_passed(function, reason, seconds.count());
   return code;
 }
 
@@ -56,8 +56,8 @@ int run(MPI_Comm comm, const char* function, const F& body) {
   }
 }
 
-/// The arguments of a reduction.
-struct Reduction {
+/// What MPI_Allreduce and MPI_Reduce_scatter_block are called with.
+struct ReduceArguments {
   const void* in = nullptr;
   void* out = nullptr;
   int count = 0;
@@ -66,80 +66,73 @@ struct Reduction {
   MPI_Comm comm = MPI_COMM_NULL;
 };
 
-/// Nothing: left to the library, for `reason`.
-std::optional<Operation> operation_of(const Reduction& call, Collective collective, std::int64_t min_bytes,
-                                      Left& reason) {
-  reason = Left::kArguments;
-  if (call.count <= 0 || call.out == nullptr || call.in == nullptr || call.comm == MPI_COMM_NULL) return std::nullopt;
-  const std::optional<Elements> elements = elements_of(call.type, call.op);
+/// Nothing where the call is left to the library, for `reason`.
+std::optional<Operation> operation_of(const ReduceArguments& given, Collective collective, std::int64_t min_bytes,
+                                      PassReason& reason) {
+  reason = PassReason::kArguments;
+  if (given.count <= 0 || given.out == nullptr || given.in == nullptr || given.comm == MPI_COMM_NULL) {
+    return std::nullopt;
+  }
+  const std::optional<Elements> elements = elements_of(given.type, given.op);
   if (!elements) {
-    reason = op_of(call.op) ? Left::kType : Left::kOperator;
+    reason = op_of(given.op) ? PassReason::kType : PassReason::kOperator;
     return std::nullopt;
   }
   Operation out;
-  out.collective = collective;
-  out.in = call.in == MPI_IN_PLACE ? call.out : call.in;
-  out.out = call.out;
-  out.count = static_cast<std::int64_t>(call.count) * elements->num_parts;
-  out.type = elements->type;
-  out.op = elements->op;
-  out.mpi_count = call.count;
-  out.mpi_type = call.type;
-  out.mpi_op = call.op;
-  reason = Left::kSmall;
+  out.call = {.collective = collective,
+              .in = given.in == MPI_IN_PLACE ? given.out : given.in,
+              .out = given.out,
+              .count = static_cast<std::int64_t>(given.count) * elements->num_parts,
+              .type = elements->type,
+              .op = elements->op};
+  out.mpi_count = given.count;
+  out.mpi_type = given.type;
+  out.mpi_op = given.op;
+  reason = PassReason::kSmall;
   int num_ranks = 1;
-  if (collective == Collective::kReduceScatter) MPI_Comm_size(call.comm, &num_ranks);
-  if (out.bytes(num_ranks) < min_bytes) return std::nullopt;
+  if (collective == Collective::kReduceScatter) MPI_Comm_size(given.comm, &num_ranks);
+  if (vector_bytes(out.call, num_ranks) < min_bytes) return std::nullopt;
   return out;
 }
 
 bool passes() { return Inside::is_inside() || !Library::instance().is_active(); }
 
-template <class F>
-int reduce_blocking(const Reduction& call, Collective collective, const char* function, const F& native) {
-  Left reason{};
-  const std::optional<Operation> operation =
-      operation_of(call, collective, Library::instance().settings().min_bytes, reason);
-  if (!operation) return leave(function, reason, native);
-  const Library::Beside beside = Library::instance().beside(call.comm, true);
-  if (beside.shadow == nullptr) return leave(function, beside.reason, native);
-  return run(call.comm, function, [&] { beside.shadow->run(*operation); });
-}
-
-int all_reduce(const Reduction& call) {
-  const auto native = [&] { return real().all_reduce(call.in, call.out, call.count, call.type, call.op, call.comm); };
-  return reduce_blocking(call, Collective::kAllReduce, "MPI_Allreduce", native);
-}
-
-int reduce_scatter_block(const Reduction& call) {
+int reduce_blocking(const ReduceArguments& given, Collective collective) {
+  const bool scatters = collective == Collective::kReduceScatter;
+  const char* function = scatters ? "MPI_Reduce_scatter_block" : "MPI_Allreduce";
   const auto native = [&] {
-    return real().reduce_scatter_block(call.in, call.out, call.count, call.type, call.op, call.comm);
+    const auto call = scatters ? real().reduce_scatter_block : real().all_reduce;
+    return call(given.in, given.out, given.count, given.type, given.op, given.comm);
   };
-  return reduce_blocking(call, Collective::kReduceScatter, "MPI_Reduce_scatter_block", native);
+  Library& library = Library::instance();
+  PassReason reason{};
+  const std::optional<Operation> operation = operation_of(given, collective, library.settings().min_bytes, reason);
+  if (!operation) return leave(function, reason, native);
+  const ShadowOrReason found = library.shadow_of(given.comm, true);
+  if (found.shadow == nullptr) return leave(function, found.reason, native);
+  return run(given.comm, function, [&] { found.shadow->run(*operation); });
 }
 
-int iall_reduce(const Reduction& call, MPI_Request* request) {
+int reduce_nonblocking(const ReduceArguments& given, MPI_Request* request) {
   constexpr const char* kName = "MPI_Iallreduce";
   Library& library = Library::instance();
   const auto native = [&] {
-    return real().iall_reduce(call.in, call.out, call.count, call.type, call.op, call.comm, request);
+    return real().iall_reduce(given.in, given.out, given.count, given.type, given.op, given.comm, request);
   };
-  if (!library.allows_threads() || request == nullptr) return leave(kName, Left::kThreads, native);
-  if (library.settings().min_bytes_nonblocking < 0) return leave(kName, Left::kSpinning, native);
-  Left reason{};
+  if (!library.allows_threads() || request == nullptr) return leave(kName, PassReason::kThreads, native);
+  if (library.settings().min_bytes_nonblocking < 0) return leave(kName, PassReason::kSpinning, native);
+  PassReason reason{};
   std::optional<Operation> operation =
-      operation_of(call, Collective::kAllReduce, library.settings().min_bytes_nonblocking, reason);
+      operation_of(given, Collective::kAllReduce, library.settings().min_bytes_nonblocking, reason);
   if (!operation) return leave(kName, reason, native);
-  const Library::Beside beside = library.beside(call.comm, false);
-  if (beside.shadow == nullptr) return leave(kName, beside.reason, native);
+  const ShadowOrReason found = library.shadow_of(given.comm, false);
+  if (found.shadow == nullptr) return leave(kName, found.reason, native);
   operation->is_blocking = false;
-  return run(call.comm, kName, [&] { beside.shadow->start(*operation, request); });
+  return run(given.comm, kName, [&] { found.shadow->start(*operation, request); });
 }
 
-// --- AllGather: bytes, whatever they mean
-// -----------------------------------------------------------------------------
-
-struct Gather {
+/// What MPI_Allgather is called with. To the runtime these are bytes, whatever they mean.
+struct GatherArguments {
   const void* in = nullptr;
   int in_count = 0;
   MPI_Datatype in_type = MPI_DATATYPE_NULL;
@@ -170,18 +163,18 @@ bool is_dense(MPI_Datatype type) {
 }
 
 /// Bytes of a block, the same on all ranks; 0: left to the library.
-std::int64_t block_bytes(const Gather& call) {
-  if (call.out_count <= 0 || call.out_type == MPI_DATATYPE_NULL || call.comm == MPI_COMM_NULL) return 0;
-  if (call.out == nullptr && is_dense(call.out_type)) return 0;  // otherwise the type may say where (MPI_BOTTOM)
+std::int64_t block_bytes(const GatherArguments& given) {
+  if (given.out_count <= 0 || given.out_type == MPI_DATATYPE_NULL || given.comm == MPI_COMM_NULL) return 0;
+  if (given.out == nullptr && is_dense(given.out_type)) return 0;  // otherwise the type may say where (MPI_BOTTOM)
   int out_bytes = 0;
-  if (MPI_Type_size(call.out_type, &out_bytes) != MPI_SUCCESS) return 0;
-  const std::int64_t bytes = static_cast<std::int64_t>(out_bytes) * call.out_count;
-  if (call.in == MPI_IN_PLACE) return bytes;
-  if (call.in_count <= 0 || call.in_type == MPI_DATATYPE_NULL) return 0;
-  if (call.in == nullptr && is_dense(call.in_type)) return 0;
+  if (MPI_Type_size(given.out_type, &out_bytes) != MPI_SUCCESS) return 0;
+  const std::int64_t bytes = static_cast<std::int64_t>(out_bytes) * given.out_count;
+  if (given.in == MPI_IN_PLACE) return bytes;
+  if (given.in_count <= 0 || given.in_type == MPI_DATATYPE_NULL) return 0;
+  if (given.in == nullptr && is_dense(given.in_type)) return 0;
   int in_bytes = 0;
-  if (MPI_Type_size(call.in_type, &in_bytes) != MPI_SUCCESS) return 0;
-  return static_cast<std::int64_t>(in_bytes) * call.in_count == bytes ? bytes : 0;
+  if (MPI_Type_size(given.in_type, &in_bytes) != MPI_SUCCESS) return 0;
+  return static_cast<std::int64_t>(in_bytes) * given.in_count == bytes ? bytes : 0;
 }
 
 /// Copies between typed memory and bytes, as MPI would do it in a message to ourselves. (MPI_Pack of MPICH does not
@@ -193,61 +186,61 @@ void copy_typed(const void* in, int in_count, MPI_Datatype in_type, void* out, i
 }
 
 /// Blocks that are not dense travel packed.
-void gather(const Gather& call, std::int64_t bytes, Shadow& shadow) {
+void gather(const GatherArguments& given, std::int64_t bytes, Shadow& shadow) {
   const Inside inside;
   int rank = 0;
-  MPI_Comm_rank(call.comm, &rank);
-  const bool is_in_place = call.in == MPI_IN_PLACE;
-  const bool is_out_dense = is_dense(call.out_type);
+  MPI_Comm_rank(given.comm, &rank);
+  const bool is_in_place = given.in == MPI_IN_PLACE;
+  const bool is_out_dense = is_dense(given.out_type);
   MPI_Aint lower = 0;
   MPI_Aint extent = 0;
-  MPI_Type_get_extent(call.out_type, &lower, &extent);
+  MPI_Type_get_extent(given.out_type, &lower, &extent);
   const auto own = [&](std::int64_t block) {
-    return static_cast<std::byte*>(call.out) + block * call.out_count * static_cast<std::int64_t>(extent);
+    return static_cast<std::byte*>(given.out) + block * given.out_count * static_cast<std::int64_t>(extent);
   };
   std::vector<std::byte> packed_in;
   std::vector<std::byte> packed_out(is_out_dense ? 0 : static_cast<std::size_t>(bytes * shadow.size()));
 
   Operation operation;
-  operation.collective = Collective::kAllGather;
-  operation.count = bytes;
+  CollectiveCall& call = operation.call;
+  call.collective = Collective::kAllGather;
+  call.count = bytes;
+  call.type = DataType::kUint8;
+  call.out = is_out_dense ? given.out : packed_out.data();
+  call.in = is_in_place ? own(rank) : given.in;
   operation.mpi_count = static_cast<int>(bytes);
-  operation.out = is_out_dense ? call.out : packed_out.data();
-  operation.in = is_in_place ? own(rank) : call.in;
-  const MPI_Datatype type = is_in_place ? call.out_type : call.in_type;
-  const int count = is_in_place ? call.out_count : call.in_count;
+  const MPI_Datatype type = is_in_place ? given.out_type : given.in_type;
+  const int count = is_in_place ? given.out_count : given.in_count;
   if (!is_dense(type)) {
     packed_in.resize(static_cast<std::size_t>(bytes));
-    copy_typed(operation.in, count, type, packed_in.data(), static_cast<int>(bytes), MPI_PACKED);
-    operation.in = packed_in.data();
+    copy_typed(call.in, count, type, packed_in.data(), static_cast<int>(bytes), MPI_PACKED);
+    call.in = packed_in.data();
   }
   shadow.run(operation);
   for (int block = 0; !is_out_dense && block < shadow.size(); ++block) {
-    copy_typed(packed_out.data() + block * bytes, static_cast<int>(bytes), MPI_PACKED, own(block), call.out_count,
-               call.out_type);
+    copy_typed(packed_out.data() + block * bytes, static_cast<int>(bytes), MPI_PACKED, own(block), given.out_count,
+               given.out_type);
   }
 }
 
-int all_gather(const Gather& call) {
+int gather_blocking(const GatherArguments& given) {
   constexpr const char* kName = "MPI_Allgather";
   const auto native = [&] {
-    return real().all_gather(call.in, call.in_count, call.in_type, call.out, call.out_count, call.out_type, call.comm);
+    return real().all_gather(given.in, given.in_count, given.in_type, given.out, given.out_count, given.out_type,
+                             given.comm);
   };
-  const std::int64_t bytes = block_bytes(call);
-  if (bytes == 0 || bytes > std::numeric_limits<int>::max()) return leave(kName, Left::kArguments, native);
+  const std::int64_t bytes = block_bytes(given);
+  if (bytes == 0 || bytes > std::numeric_limits<int>::max()) return leave(kName, PassReason::kArguments, native);
   int size = 1;
-  MPI_Comm_size(call.comm, &size);
+  MPI_Comm_size(given.comm, &size);
   Library& library = Library::instance();
-  if (bytes * size < library.settings().min_bytes) return leave(kName, Left::kSmall, native);
-  const Library::Beside beside = library.beside(call.comm, true);
-  if (beside.shadow == nullptr) return leave(kName, beside.reason, native);
-  return run(call.comm, kName, [&] { gather(call, bytes, *beside.shadow); });
+  if (bytes * size < library.settings().min_bytes) return leave(kName, PassReason::kSmall, native);
+  const ShadowOrReason found = library.shadow_of(given.comm, true);
+  if (found.shadow == nullptr) return leave(kName, found.reason, native);
+  return run(given.comm, kName, [&] { gather(given, bytes, *found.shadow); });
 }
 
-// --- begin and end
-// ----------------------------------------------------------------------------------------------------
-
-/// Who waits in MPI_Wait must let our thread have the core.
+/// A thread that waits in MPI_Wait must let ours have the core.
 void make_mpi_yield() {
 #ifdef OPEN_MPI
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);  // NOLINT(concurrency-mt-unsafe): before MPI_Init
@@ -286,15 +279,7 @@ int finalize() {
   return real().finalize();
 }
 
-}  // namespace
-
-}  // namespace gar::preload
-
-namespace {
-
-using namespace gar::preload;
-
-/// Nothing of C++ gets into the program.
+/// No exception gets into the program.
 template <class F>
 int guarded(const F& body) {
   try {
@@ -307,22 +292,22 @@ int guarded(const F& body) {
   return MPI_ERR_OTHER;
 }
 
-int all_reduce_of(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return guarded([&] { return all_reduce({in, out, count, type, op, comm}); });
+int all_reduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return guarded([&] { return reduce_blocking({in, out, count, type, op, comm}, Collective::kAllReduce); });
 }
 
-int iall_reduce_of(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                   MPI_Request* request) {
-  return guarded([&] { return iall_reduce({in, out, count, type, op, comm}, request); });
+int reduce_scatter_block(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return guarded([&] { return reduce_blocking({in, out, count, type, op, comm}, Collective::kReduceScatter); });
 }
 
-int reduce_scatter_block_of(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return guarded([&] { return reduce_scatter_block({in, out, count, type, op, comm}); });
+int iall_reduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                MPI_Request* request) {
+  return guarded([&] { return reduce_nonblocking({in, out, count, type, op, comm}, request); });
 }
 
-int all_gather_of(const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type,
-                  MPI_Comm comm) {
-  return guarded([&] { return all_gather({in, in_count, in_type, out, out_count, out_type, comm}); });
+int all_gather(const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type,
+               MPI_Comm comm) {
+  return guarded([&] { return gather_blocking({in, in_count, in_type, out, out_count, out_type, comm}); });
 }
 
 /// A function whose arguments come as words.
@@ -338,14 +323,16 @@ extern "C" const Hooks* gar_preload_attach(void* (*look_up)(const char*), const 
   look_up_real(look_up);
   Library::instance().set_version(version);
   static const Hooks kHooks{
-      passes,
-      init,
-      init_thread,
-      finalize,
-      of_words<decltype(Hooks::all_reduce)>(all_reduce_of),
-      of_words<decltype(Hooks::iall_reduce)>(iall_reduce_of),
-      of_words<decltype(Hooks::reduce_scatter_block)>(reduce_scatter_block_of),
-      of_words<decltype(Hooks::all_gather)>(all_gather_of),
+      .passes = passes,
+      .init = init,
+      .init_thread = init_thread,
+      .finalize = finalize,
+      .all_reduce = of_words<decltype(Hooks::all_reduce)>(all_reduce),
+      .iall_reduce = of_words<decltype(Hooks::iall_reduce)>(iall_reduce),
+      .reduce_scatter_block = of_words<decltype(Hooks::reduce_scatter_block)>(reduce_scatter_block),
+      .all_gather = of_words<decltype(Hooks::all_gather)>(all_gather),
   };
   return &kHooks;
 }
+
+}  // namespace gar::preload

@@ -10,8 +10,8 @@
 
 #include "apps/preload/real.hpp"
 #include "gar/environment.hpp"
-#include "gar/io.hpp"
 #include "runtime/choice.hpp"
+#include "gar/mpi_library.hpp"
 #include "runtime/transports/mpi/network.hpp"
 #include "runtime/transports/mpi/polite.hpp"
 #include "topology/hash.hpp"
@@ -21,23 +21,11 @@ namespace gar::preload {
 
 namespace {
 
-#ifdef OPEN_MPI
-constexpr const char* kFamily = "Open MPI";
-#else
-constexpr const char* kFamily = "MPICH";
-#endif
-
 constexpr int kMaxShadows = 128;
-constexpr double kNoLimit = 1e9;  // ranks of a program may come as late as they like
+constexpr double kNoLimit = 1e9;  // ranks of a program may be as late as they like
 
-/// "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n..." as a name and a number.
-std::string short_name(const std::string& version) {
-  const std::size_t digit = version.find_first_of("0123456789");
-  if (digit == std::string::npos) return kFamily;
-  return fmt::format("{} {}", kFamily, version.substr(digit, version.find_first_not_of("0123456789.", digit) - digit));
-}
-
-/// Ranks of another job (MPI_Comm_spawn) have made up their minds without us. Everybody sees a stranger then.
+/// Ranks of another job (MPI_Comm_spawn) have decided without us whether they take calls over. All ranks of `comm` come
+/// to the same answer, because each of them sees those of the other job.
 bool is_part_of_world(MPI_Comm comm) {
   MPI_Group group = MPI_GROUP_NULL;
   MPI_Group world = MPI_GROUP_NULL;
@@ -68,7 +56,7 @@ void Library::say(const std::string& text) {
   [[maybe_unused]] const auto written = write(STDERR_FILENO, lines.data(), lines.size());
 }
 
-void Library::set_version(const std::string& version) { mpi_name_ = short_name(version); }
+void Library::set_version(const std::string& version) { mpi_name_ = mpi_library_name(version); }
 
 bool Library::prepare() {
   try {
@@ -93,6 +81,7 @@ void Library::start() {
   if (!settings_.is_disabled) {
     try {
       options_.timeout_s = kNoLimit;
+      options_.unbinds_thread = true;
       options_ = with_environment(options_, size, true);
       num_fakes_ = fake_hosts_from_environment();
     } catch (const std::exception& e) {
@@ -102,11 +91,11 @@ void Library::start() {
   try {
     agree(trouble);
     if (!is_active()) return;
-    find_place();
+    find_network();
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval_, nullptr);
     self_comm_ = duplicate_plainly(MPI_COMM_SELF).release();
-    // What fails for all ranks would fail for fewer, and may take its time to.
-    if (beside(MPI_COMM_WORLD, true).shadow == nullptr) is_active_ = false;
+    // What fails for all ranks would also fail for fewer of them, and may take long to.
+    if (shadow_of(MPI_COMM_WORLD, true).shadow == nullptr) is_active_ = false;
   } catch (const std::exception& e) {
     is_active_ = false;
     if (rank_ == 0) stand_aside(e.what());
@@ -118,7 +107,7 @@ void Library::stand_aside(const std::string& why) const {
                   settings_.checks ? ", and GAR_CHECK compares nothing" : ""));
 }
 
-/// All ranks must take over the same calls. Who has trouble says so, the first of them for all.
+/// All ranks must take over the same calls. Of the ranks that have trouble the first one reports it.
 void Library::agree(const std::string& trouble) {
   struct Vote {
     std::int64_t allows_threads;
@@ -148,16 +137,16 @@ void Library::agree(const std::string& trouble) {
 }
 
 /// The job's network is given, or measured once for all its communicators.
-void Library::find_place() {
+void Library::find_network() {
   const Hosts hosts = find_hosts(MPI_COMM_WORLD, num_fakes_);
   if (!options_.topology) {
     const bool is_shared = hosts.num_hosts < static_cast<int>(hosts.host_of.size());
-    place_ = {measure_network(MPI_COMM_WORLD, hosts, is_shared), rank_};
+    network_ = {measure_network(MPI_COMM_WORLD, hosts, is_shared), rank_};
     return;
   }
   try {
     const std::vector<std::int64_t> servers = servers_of_ranks(*options_.topology, hosts.host_of);
-    place_ = {options_.topology, servers[static_cast<std::size_t>(rank_)]};
+    network_ = {options_.topology, servers[static_cast<std::size_t>(rank_)]};
   } catch (const Error& e) {
     throw InvalidArgument(fmt::format("{} in the environment: {}", environment::kTopology.name, e.what()));
   }
@@ -172,19 +161,20 @@ Observer Library::make_observer(int size) {
   }
   out.on_result = [this](const Operation& operation) {
     const std::int64_t number = ++num_taken_;
-    if (number == settings_.corrupted_call && rank_ == 0 && operation.count > 0) {
-      static_cast<std::byte*>(operation.out)[size_of(operation.type) - 1] ^= std::byte{0x20};
+    if (number == settings_.corrupted_call && rank_ == 0 && operation.call.count > 0) {
+      static_cast<std::byte*>(operation.call.out)[size_of(operation.call.type) - 1] ^= std::byte{0x20};
     }
     if (settings_.checks) ++num_checked_;
   };
   out.on_difference = [this, size](const Operation& operation, const Difference& difference) {
     ++num_differences_;
+    const CollectiveCall& call = operation.call;
     say(fmt::format(
         "GAR_CHECK: {} of {} {}, {}, {} ranks, rank {} of the job: {} elements differ; the first is {}: {}, "
         "but {} says {}",
-        name_of(operation), operation.count, to_string(operation.type),
-        operation.collective == Collective::kAllGather ? "gathered" : to_string(operation.op), size, rank_,
-        difference.num_wrong, difference.index, difference.ours, mpi_name_, difference.theirs));
+        name_of(operation), call.count, to_string(call.type),
+        call.collective == Collective::kAllGather ? "gathered" : to_string(call.op), size, rank_, difference.num_wrong,
+        difference.index, difference.ours, mpi_name_, difference.theirs));
   };
   out.on_error = [this](const std::string& text) { say(fmt::format("MPI_Iallreduce on rank {}: {}", rank_, text)); };
   return out;
@@ -192,23 +182,26 @@ Observer Library::make_observer(int size) {
 
 std::unique_ptr<Shadow> Library::make_shadow(MPI_Comm comm) {
   try {
-    Communicator communicator = mpi_communicator(comm, options_, MpiPath::kHierarchy, place_);
+    Communicator communicator = mpi_communicator(comm, options_, MpiPath::kHierarchy, network_);
     const int size = communicator.size();
-    MPI_Comm check_comm = MPI_COMM_NULL;
-    if (settings_.checks) check_comm = duplicate_plainly(comm).release();
-    return std::make_unique<Shadow>(std::move(communicator), check_comm, make_observer(size));
+    OwnedComm check_comm;
+    if (settings_.checks) check_comm = duplicate_plainly(comm);
+    return std::make_unique<Shadow>(std::move(communicator), std::move(check_comm), make_observer(size));
   } catch (const std::exception& e) {
-    // What all ranks have found says the first of them, what only one knows that one.
-    const std::string text = e.what();
-    const bool is_common = text.starts_with("mpi_communicator:") || text.starts_with("the topology");
-    int rank = 0;
-    MPI_Comm_rank(comm, &rank);
-    if (is_common ? rank == 0 : text != told_) {
-      say(fmt::format("a communicator of the program is left to {}: {}", mpi_name_, text));
-    }
-    told_ = text;
+    report_refusal(comm, e);
     return nullptr;
   }
+}
+
+/// The first rank reports what all of them have found; what only one rank knows, that rank reports.
+void Library::report_refusal(MPI_Comm comm, const std::exception& why) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  const bool is_alike = dynamic_cast<const FoundAlike*>(&why) != nullptr;
+  if (is_alike ? rank == 0 : why.what() != told_) {
+    say(fmt::format("a communicator of the program is left to {}: {}", mpi_name_, why.what()));
+  }
+  told_ = why.what();
 }
 
 Library::Entry* Library::make_entry(MPI_Comm comm) {
@@ -217,8 +210,8 @@ Library::Entry* Library::make_entry(MPI_Comm comm) {
   const bool is_ours = is_part_of_world(comm);
   const bool is_one_too_many = is_ours && all_reduce_politely(comm, num_live(), MPI_MAX) >= kMaxShadows;
   if (is_ours && !is_one_too_many) entry->shadow = make_shadow(comm);
-  if (!is_ours) entry->reason = Left::kForeign;
-  if (is_one_too_many) entry->reason = Left::kMany;
+  if (!is_ours) entry->reason = PassReason::kForeign;
+  if (is_one_too_many) entry->reason = PassReason::kMany;
   MPI_Comm_set_attr(comm, keyval_, entry);
   const std::lock_guard lock(mutex_);
   entries_.push_back(entry);
@@ -231,7 +224,7 @@ int Library::num_live() {
       std::count_if(entries_.begin(), entries_.end(), [](const Entry* e) { return e->shadow != nullptr; }));
 }
 
-Library::Beside Library::beside(MPI_Comm comm, bool may_make) {
+ShadowOrReason Library::shadow_of(MPI_Comm comm, bool may_make) {
   const Inside inside;
   Entry* entry = nullptr;
   int is_there = 0;
@@ -240,10 +233,10 @@ Library::Beside Library::beside(MPI_Comm comm, bool may_make) {
     int is_inter = 0;
     int size = 1;
     MPI_Comm_test_inter(comm, &is_inter);
-    if (is_inter != 0) return {nullptr, Left::kInter};
+    if (is_inter != 0) return {nullptr, PassReason::kInter};
     MPI_Comm_size(comm, &size);
-    if (size == 1) return {nullptr, Left::kAlone};
-    if (!may_make) return {nullptr, Left::kNotReady};
+    if (size == 1) return {nullptr, PassReason::kAlone};
+    if (!may_make) return {nullptr, PassReason::kNotReady};
     entry = make_entry(comm);
   }
   return {entry->shadow.get(), entry->reason};
@@ -281,7 +274,7 @@ bool Library::stop() {
   if (rank_ == 0) {
     say(fmt::format("GAR_CHECK: {} calls compared on {} ranks, {} differences", num_checked, size, num_differences));
   }
-  barrier_politely(MPI_COMM_WORLD);  // nobody ends the job before that is written
+  barrier_politely(MPI_COMM_WORLD);  // no rank ends the job before that is written
   return num_differences > 0;
 }
 

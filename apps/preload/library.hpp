@@ -1,4 +1,4 @@
-// The preload library as a whole: whether it takes part, and what stands beside which communicator.
+// The preload library as a whole: whether it takes part, and which communicators have a shadow.
 #pragma once
 
 #include <mpi.h>
@@ -16,6 +16,12 @@
 #include "runtime/transports/mpi/placement.hpp"
 
 namespace gar::preload {
+
+/// What takes over a communicator's calls, or why nothing does.
+struct ShadowOrReason {
+  Shadow* shadow = nullptr;
+  PassReason reason = PassReason::kNotReady;
+};
 
 class Library {
  public:
@@ -38,12 +44,8 @@ class Library {
   [[nodiscard]] bool reports() const { return settings_.reports; }
   [[nodiscard]] bool allows_threads() const { return allows_threads_; }
 
-  /// What stands beside `comm`, or why nothing does. `may_make`: the call is collective and may wait.
-  struct Beside {
-    Shadow* shadow = nullptr;
-    Left reason = Left::kNotReady;
-  };
-  Beside beside(MPI_Comm comm, bool may_make);
+  /// The shadow of `comm`. `may_make`: the call is collective and may wait, so a shadow can be made now.
+  ShadowOrReason shadow_of(MPI_Comm comm, bool may_make);
 
   Statistics& statistics() { return statistics_; }
   /// This rank alone; errors as codes.
@@ -56,16 +58,17 @@ class Library {
  private:
   /// Kept as an attribute of the program's communicator.
   struct Entry {
-    std::unique_ptr<Shadow> shadow;  ///< null: could not be made, or is gone
-    Left reason = Left::kRefused;    ///< why it could not
+    std::unique_ptr<Shadow> shadow;            ///< null: could not be made, or is gone
+    PassReason reason = PassReason::kRefused;  ///< why it could not
   };
 
   Library() = default;
   void agree(const std::string& trouble);
-  void find_place();
+  void find_network();
   void stand_aside(const std::string& why) const;
   int num_live();
   std::unique_ptr<Shadow> make_shadow(MPI_Comm comm);
+  void report_refusal(MPI_Comm comm, const std::exception& why);
   Entry* make_entry(MPI_Comm comm);
   Observer make_observer(int size);
   static int forget(MPI_Comm comm, int keyval, void* value, void* extra);
@@ -80,7 +83,7 @@ class Library {
   int keyval_ = MPI_KEYVAL_INVALID;
   MPI_Comm self_comm_ = MPI_COMM_NULL;
   CommunicatorOptions options_;
-  JobPlace place_;
+  JobNetwork network_;
   int num_fakes_ = 1;
   Statistics statistics_;
   std::atomic<std::int64_t> num_taken_{0};

@@ -1,29 +1,30 @@
-// What stands beside one of the program's communicators: a communicator of the runtime on a duplicate of it.
+// The shadow of one of the program's communicators: a communicator of the runtime between the same ranks.
 //
-// Operations run one after the other, in the order of the calls. A blocking one runs in the caller's thread, unless
-// others are under way; non-blocking ones run in a thread of their own, which completes a generalized request.
+// The runtime's communicator runs the operations one after the other, in the order of the calls: a blocking one in the
+// caller's thread, unless others are under way, a non-blocking one in its own thread. When a non-blocking operation is
+// complete, the shadow completes the generalized request that the program waits for.
 #pragma once
 
 #include <mpi.h>
 
-#include <condition_variable>
-#include <deque>
+#include <atomic>
+#include <chrono>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <tuple>
 
 #include "apps/preload/check.hpp"
 #include "apps/preload/operation.hpp"
 #include "gar/communicator.hpp"
+#include "runtime/transports/mpi/polite.hpp"
 
 namespace gar::preload {
 
-/// Told about every operation that has run.
+/// Told about every operation that has run, by the thread that has run it.
 struct Observer {
   std::function<void(const Operation&, const PlanReport&, double seconds)> on_run;  ///< may be empty
   std::function<void(const Operation&, const Difference&)> on_difference;
@@ -33,11 +34,8 @@ struct Observer {
 
 class Shadow {
  public:
-  /// `check_comm`: MPI_COMM_NULL, or a duplicate for the comparisons, which belongs to the shadow from now on.
-  Shadow(Communicator communicator, MPI_Comm check_comm, Observer observer);
-  ~Shadow();
-  Shadow(const Shadow&) = delete;
-  Shadow& operator=(const Shadow&) = delete;
+  /// `check_comm`: a duplicate of the program's communicator for the comparisons, or empty.
+  Shadow(Communicator communicator, OwnedComm check_comm, Observer observer);
 
   [[nodiscard]] int size() const { return communicator_.size(); }
   /// Throws what the runtime throws.
@@ -46,37 +44,33 @@ class Shadow {
   void start(const Operation& operation, MPI_Request* request);
 
  private:
+  using Clock = std::chrono::steady_clock;
   /// The state of a generalized request, which MPICH may forget before it is complete.
   struct Pending {
     MPI_Request request = MPI_REQUEST_NULL;
     int error = MPI_SUCCESS;
   };
+  /// An operation under way.
   struct Job {
     Operation operation;
     std::optional<Check> check;
-    std::shared_ptr<Pending> pending;  ///< null: a blocking call waits for it
-    bool* is_done = nullptr;
-    std::exception_ptr* error = nullptr;
+    const PlanReport* report = nullptr;  ///< null: not wanted
+    Clock::time_point begin;
+    std::shared_ptr<Pending> pending;  ///< null: a blocking call
   };
 
   static int query(void* state, MPI_Status* status);
   static int release(void* state);
   static int cancel(void* state, int is_complete);
-  void execute(const Operation& operation, std::optional<Check>& check);
-  const PlanReport& report_of(const Operation& operation);
-  void work();
-  void finish(Job& job, std::exception_ptr error);
+  void prepare(Job& job);
+  void observe(Job& job);
+  void complete(Job& job, std::exception_ptr error);
 
-  Communicator communicator_;
-  MPI_Comm check_comm_;
+  OwnedComm check_comm_;
   Observer observer_;
-  std::map<std::tuple<Collective, std::int64_t, DataType>, PlanReport> reports_;
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Job> queue_;  ///< the first one is running
-  std::thread worker_;
-  bool is_ending_ = false;
+  std::map<std::tuple<Collective, std::int64_t, DataType>, PlanReport> reports_;  ///< used by calls of the program only
+  std::atomic<Clock::time_point> idle_since_{};  ///< when the last non-blocking operation was over
+  Communicator communicator_;                    ///< the first to go: it completes what is under way
 };
 
 }  // namespace gar::preload

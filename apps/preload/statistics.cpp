@@ -16,31 +16,31 @@ std::string in_bytes(std::uint64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
-std::string in_words(Left reason) {
+std::string in_words(PassReason reason) {
   switch (reason) {
-    case Left::kSmall:
+    case PassReason::kSmall:
       return std::string("shorter than GAR_MIN_BYTES");
-    case Left::kOperator:
+    case PassReason::kOperator:
       return "an operator of the program's own, or MINLOC, MAXLOC";
-    case Left::kType:
+    case PassReason::kType:
       return "a type, or an operator for it, that gar does not combine";
-    case Left::kArguments:
+    case PassReason::kArguments:
       return "nothing to do, or arguments that MPI shall judge";
-    case Left::kInter:
+    case PassReason::kInter:
       return "an intercommunicator";
-    case Left::kAlone:
+    case PassReason::kAlone:
       return "a communicator of one rank";
-    case Left::kNotReady:
+    case PassReason::kNotReady:
       return "non-blocking, before the communicator's first blocking call";
-    case Left::kRefused:
+    case PassReason::kRefused:
       return "a communicator that could not be set up";
-    case Left::kThreads:
+    case PassReason::kThreads:
       return "non-blocking, and MPI does not allow several threads";
-    case Left::kForeign:
+    case PassReason::kForeign:
       return "a communicator with ranks of another job";
-    case Left::kMany:
+    case PassReason::kMany:
       return "too many communicators are taken over already";
-    case Left::kSpinning:
+    case PassReason::kSpinning:
       return "non-blocking, and MPI_Wait of MPICH keeps the core that our thread needs";
   }
   return {};
@@ -49,7 +49,7 @@ std::string in_words(Left reason) {
 }  // namespace
 
 void Statistics::add(const Operation& operation, int num_ranks, const PlanReport& report, double seconds) {
-  const std::int64_t bytes = operation.bytes(num_ranks);
+  const std::int64_t bytes = vector_bytes(operation.call, num_ranks);
   const std::lock_guard lock(mutex_);
   Row& row = rows_[{std::string(name_of(operation)), num_ranks, std::bit_width(static_cast<std::uint64_t>(bytes)),
                     fmt::format("{} over {}", report.algorithm, report.transport)}];
@@ -60,9 +60,9 @@ void Statistics::add(const Operation& operation, int num_ranks, const PlanReport
   row.has_expected = row.has_expected && report.predicted_seconds >= 0;
 }
 
-void Statistics::add_left(std::string_view function, Left reason, double seconds) {
+void Statistics::add_passed(std::string_view function, PassReason reason, double seconds) {
   const std::lock_guard lock(mutex_);
-  Row& row = left_[{std::string(function), reason}];
+  Row& row = passed_[{std::string(function), reason}];
   ++row.num_calls;
   row.seconds += seconds;
 }
@@ -70,17 +70,17 @@ void Statistics::add_left(std::string_view function, Left reason, double seconds
 std::string Statistics::table(std::string_view library, int world_size) const {
   const std::lock_guard lock(mutex_);
   Row taken;
-  Row left;
+  Row passed;
   for (const auto& [key, row] : rows_) {
     taken.num_calls += row.num_calls;
     taken.seconds += row.seconds;
   }
-  for (const auto& [key, row] : left_) {
-    left.num_calls += row.num_calls;
-    left.seconds += row.seconds;
+  for (const auto& [key, row] : passed_) {
+    passed.num_calls += row.num_calls;
+    passed.seconds += row.seconds;
   }
   std::string out = fmt::format("rank 0 of {}: {} calls taken over, {:.4g} s; {} left to {}, {:.4g} s", world_size,
-                                taken.num_calls, taken.seconds, left.num_calls, library, left.seconds);
+                                taken.num_calls, taken.seconds, passed.num_calls, library, passed.seconds);
   if (!rows_.empty()) {
     out += fmt::format("\n{:<26} {:>20} {:>6} {:>8} {:>11} {:>11}  {}", "function", "size", "ranks", "calls", "seconds",
                        "expected", "plan");
@@ -93,7 +93,7 @@ std::string Statistics::table(std::string_view library, int world_size) const {
     out += fmt::format("\n{:<26} {:>20} {:>6} {:>8} {:>11.4g} {:>11}  {}", function, size, ranks, row.num_calls,
                        row.seconds, row.has_expected ? fmt::format("{:.4g}", row.expected) : "-", plan);
   }
-  for (const auto& [key, row] : left_) {
+  for (const auto& [key, row] : passed_) {
     out += fmt::format("\nleft to {}: {} x {}, {:.4g} s: {}", library, row.num_calls, key.first, row.seconds,
                        in_words(key.second));
   }

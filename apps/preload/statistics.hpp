@@ -14,7 +14,7 @@
 namespace gar::preload {
 
 /// Why a call was left to the MPI library.
-enum class Left {
+enum class PassReason {
   kSmall,
   kOperator,
   kType,
@@ -32,7 +32,7 @@ enum class Left {
 class Statistics {
  public:
   void add(const Operation& operation, int num_ranks, const PlanReport& report, double seconds);
-  void add_left(std::string_view function, Left reason, double seconds);
+  void add_passed(std::string_view function, PassReason reason, double seconds);
   /// Lines without an end of line; `library` is the name of the MPI library.
   [[nodiscard]] std::string table(std::string_view library, int world_size) const;
 
@@ -49,7 +49,7 @@ class Statistics {
 
   mutable std::mutex mutex_;
   std::map<Key, Row> rows_;
-  std::map<std::pair<std::string, Left>, Row> left_;
+  std::map<std::pair<std::string, PassReason>, Row> passed_;
 };
 
 }  // namespace gar::preload

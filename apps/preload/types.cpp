@@ -4,6 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "runtime/transports/mpi/native.hpp"
+
 namespace gar::preload {
 
 namespace {
@@ -93,16 +95,10 @@ bool is_defined(Kind kind, ReduceOp op) {
 }  // namespace
 
 std::optional<ReduceOp> op_of(MPI_Op op) {
-  if (op == MPI_SUM) return ReduceOp::kSum;
-  if (op == MPI_PROD) return ReduceOp::kProd;
-  if (op == MPI_MIN) return ReduceOp::kMin;
-  if (op == MPI_MAX) return ReduceOp::kMax;
-  if (op == MPI_BAND) return ReduceOp::kBand;
-  if (op == MPI_BOR) return ReduceOp::kBor;
-  if (op == MPI_BXOR) return ReduceOp::kBxor;
-  if (op == MPI_LAND) return ReduceOp::kLand;
-  if (op == MPI_LOR) return ReduceOp::kLor;
-  if (op == MPI_LXOR) return ReduceOp::kLxor;
+  for (int i = 0; i < kNumReduceOps; ++i) {
+    const auto ours = static_cast<ReduceOp>(i);
+    if (op == mpi_op(ours)) return ours;
+  }
   return std::nullopt;
 }
 

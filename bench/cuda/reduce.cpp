@@ -31,7 +31,7 @@
 #include "gar/cuda.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 #include "runtime/transports/cuda/cuda_call.hpp"
 #include "runtime/transports/cuda/kernels.hpp"
 

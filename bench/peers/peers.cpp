@@ -105,7 +105,7 @@ Measured mean(F f) {
 gar::Plan plan_of(const std::string& algorithm, const gar::Topology& topology) {
   const gar::AlgorithmSpec spec = gar::parse_algorithm(algorithm);
   if (!gar::is_tree_planner(spec)) return gar::build_plan(spec, topology.num_servers());
-  return algorithm == "gentree+" ? gar::gentree_plus(topology, kSize).plan : gar::gentree(topology, kSize).plan;
+  return gar::plan({.topology = topology, .size_floats = kSize, .algorithms = {spec}}).plan;
 }
 
 /// A switch with servers of which no two have links of the same speed.

@@ -1,7 +1,8 @@
-// The classic algorithms as plan builders. All of them take any number of ranks from 1 to kMaxServers.
+// The algorithms by name, and the classic ones as plan builders, which take any number of ranks from 1 to kMaxServers.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,9 +11,11 @@
 
 namespace gar {
 
+/// Rank 0 reduces everything and sends the result back.
 Plan reduce_broadcast(std::int64_t num_ranks);
+/// A chain through all ranks.
 Plan ring(std::int64_t num_ranks);
-/// Recursive halving and doubling; beside the largest power of two the remaining ranks fold into a partner first.
+/// Recursive halving and doubling. Ranks beyond the largest power of two fold into a partner first.
 Plan rhd(std::int64_t num_ranks);
 /// Co-located parameter server.
 Plan cps(std::int64_t num_ranks);
@@ -26,11 +29,6 @@ Plan hierarchical_ring(std::int64_t num_ranks, const std::vector<std::int64_t>& 
 /// Two levels: CPS inside groups of the given sizes, then Asymmetric CPS between them.
 Plan acps(const std::vector<std::int64_t>& group_sizes);
 
-/// The ReduceScatter (or AllGather) of an AllReduce plan as a plan of its own: rank r ends (or starts) with block r of
-/// num_ranks equal blocks. Where the AllReduce leaves its results elsewhere, one more stage brings them home.
-Plan as_reduce_scatter(const Plan& allreduce);
-Plan as_all_gather(const Plan& allreduce);
-
 /// The target of an Asymmetric CPS stage: every one of the num_ranks ranks gets an equal share, cut out of what it
 /// already holds. `held[c]` is child c's placement (sorted pieces, owners numbered within the whole sub-plan).
 std::vector<Piece> acps_target(const std::vector<std::vector<Piece>>& held, std::int64_t num_ranks,
@@ -42,17 +40,48 @@ std::vector<std::vector<std::int64_t>> ordered_factorisations(std::int64_t n, st
 /// An algorithm as written on the command line: "cps", "hcps:8x3", "hcps:~9x11" (uneven groups), "hring:4x6", ...
 struct AlgorithmSpec {
   std::string name;                   ///< "hcps"
-  std::vector<std::int64_t> factors;  ///< empty: none given
+  std::vector<std::int64_t> factors;  ///< or group sizes; empty: none given
   bool uneven = false;                ///< hcps:~...
 };
 
+/// What an algorithm takes after its name and a colon.
+enum class AlgorithmParameters {
+  kNone,
+  kFactors,     ///< "8x3": the ranks are counted with digits of these radices
+  kGroupSizes,  ///< "4+3": the groups have so many ranks
+};
+
+/// What the library knows about an algorithm: a row of the table in src/plan/algorithms/registry.cpp.
+struct AlgorithmInfo {
+  std::string_view name;   ///< as on the command line, without parameters: "hcps"
+  std::string_view words;  ///< for people: "hierarchical co-located parameter server"
+  std::string_view forms;  ///< how it is written, for messages: "hcps, hcps:8x3 (factors), ..."
+  AlgorithmParameters parameters = AlgorithmParameters::kNone;
+  bool finds_factors = false;  ///< without factors it stands for the best of all factorisations (Predictor)
+  bool takes_uneven = false;   ///< takes factors of uneven groups, too: "~9x11"
+  /// The place among the algorithms that are compared unless others are asked for, from 1; 0: it is not among them.
+  int comparison_order = 0;
+  /// Builds the plan; the parameters have been given where the algorithm takes any. Null: see needs_network.
+  Plan (*build)(const AlgorithmSpec& spec, std::int64_t num_ranks) = nullptr;
+  /// It plans for a network (gar/planner.hpp) and not for a number of ranks.
+  [[nodiscard]] bool needs_network() const { return build == nullptr; }
+};
+
+/// All algorithms, in the order in which people see them.
+std::span<const AlgorithmInfo> algorithms();
+/// The algorithm of this name; null when there is none.
+const AlgorithmInfo* find_algorithm(std::string_view name);
+
 /// gentree, gentree-norearrange and gentree+, which need a network (gar/planner.hpp).
 bool is_tree_planner(const AlgorithmSpec& spec);
+/// True when factors have to be found before the plan can be built: "hcps" and "hring" by themselves.
+bool needs_factors(const AlgorithmSpec& spec);
 /// Throws InvalidArgument with the accepted names.
 AlgorithmSpec parse_algorithm(std::string_view text);
+/// The algorithm as parse_algorithm reads it: "hcps:8x3".
 std::string to_string(const AlgorithmSpec& spec);
-/// Builds a classic plan. Throws InvalidArgument when the factors do not fit, or when `hcps`/`hring` come without
-/// factors.
+/// Builds a classic plan. Throws InvalidArgument when the factors do not fit, or when an algorithm that takes some
+/// comes without them.
 Plan build_plan(const AlgorithmSpec& spec, std::int64_t num_ranks);
 
 }  // namespace gar

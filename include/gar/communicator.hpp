@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,8 +27,30 @@ namespace gar {
 
 /// A cudaStream_t, for communicators on GPUs (gar/cuda.hpp). Null is CUDA's default stream.
 struct Stream {
-  void* handle = nullptr;
+  void* handle = nullptr;  ///< the cudaStream_t
 };
+
+/// One collective operation as one rank calls it.
+struct CollectiveCall {
+  Collective collective = Collective::kAllReduce;
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::int64_t count = 0;  ///< elements: of the vector for AllReduce, of one block for ReduceScatter and AllGather
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;  ///< means nothing to AllGather
+};
+/// Bytes at `in`: ReduceScatter has a block for every rank there.
+inline std::int64_t in_bytes(const CollectiveCall& call, int num_ranks) {
+  return call.count * size_of(call.type) * (call.collective == Collective::kReduceScatter ? num_ranks : 1);
+}
+/// Bytes at `out`: AllGather has a block for every rank there.
+inline std::int64_t out_bytes(const CollectiveCall& call, int num_ranks) {
+  return call.count * size_of(call.type) * (call.collective == Collective::kAllGather ? num_ranks : 1);
+}
+/// Bytes of the whole vector.
+inline std::int64_t vector_bytes(const CollectiveCall& call, int num_ranks) {
+  return call.count * size_of(call.type) * (call.collective == Collective::kAllReduce ? 1 : num_ranks);
+}
 
 struct CommunicatorOptions {
   /// As on the command line ("ring", "hcps:4x2", "gentree+"); empty: gentree+, and a latency path for small vectors.
@@ -40,12 +63,15 @@ struct CommunicatorOptions {
   std::optional<Topology> topology;
   /// The same bits for any number of ranks, plan and transport; slower (docs/runtime.md).
   bool reproducible = false;
-  /// A peer that does not answer for so long is an error on every rank. GAR_TIMEOUT.
+  /// A peer that does not answer for this long is an error on every rank. GAR_TIMEOUT.
   double timeout_s = 30;
   /// Shared memory that each rank stages its data in; 0: chosen from the caches of the machine. GAR_STAGING.
   std::int64_t staging_bytes = 0;
-  /// Vectors up to so many bytes take the latency path; -1: chosen. Only where the algorithm is not given.
+  /// Vectors up to this many bytes take the latency path; -1: chosen. Only where the algorithm is not given.
   std::int64_t latency_bytes = -1;
+  /// The thread that runs non-blocking operations may use every core, even where the process is bound to one on which
+  /// the program computes.
+  bool unbinds_thread = false;
   /// Where notes go: which plan runs and why, once per size class. GAR_DEBUG=INFO without this: standard error.
   std::function<void(std::string_view)> log;
 };
@@ -59,6 +85,13 @@ struct PlanReport {
   double predicted_seconds = -1;  ///< by the model with the parameters in use; -1: no prediction
 };
 
+/// Called when an operation that was started is complete, exactly once for each start: with null, or with what the
+/// operation failed with. The call comes from the thread that completes the operation (the communicator's own, or one
+/// that is inside a call of the library) while no lock is held. The request counts as complete, and the communicator
+/// can be destroyed, only when the function has returned. So it must not throw, wait for an operation of the same
+/// communicator, or destroy that communicator.
+using Completion = std::function<void(std::exception_ptr error)>;
+
 /// A non-blocking or persistent operation. Its buffers must live, and must not be touched, until it is complete.
 class Request {
  public:
@@ -70,9 +103,13 @@ class Request {
   ~Request();  ///< waits, and swallows errors
   /// Starts a persistent operation (again). Throws InvalidArgument while it is running.
   void start();
-  /// Is it complete? Throws what the operation failed with.
+  /// True when the operation is complete. Throws what it failed with.
   bool test();
+  /// Returns when the operation is complete. Throws what it failed with.
   void wait();
+  /// Leaves the operation to run without this request, which is empty afterwards. The communicator still completes it
+  /// before it is destroyed, and its Completion is still called.
+  void detach();
 
  private:
   friend class Communicator;
@@ -81,9 +118,12 @@ class Request {
   std::shared_ptr<Impl> impl_;
 };
 
+/// This rank's end of a group of ranks that run collective operations together.
 class Communicator {
  public:
   struct Impl;
+  /// For the library's own use: communicators come from the functions below, and from gar/mpi.hpp, cuda.hpp and
+  /// nccl.hpp.
   explicit Communicator(std::unique_ptr<Impl> impl);
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
@@ -92,53 +132,81 @@ class Communicator {
   /// Requests that are under way are completed first.
   ~Communicator();
 
+  /// This rank's number, from 0 to size() - 1.
   [[nodiscard]] int rank() const;
+  /// The number of ranks.
   [[nodiscard]] int size() const;
 
-  /// out = in of all ranks combined; `count` elements each. `out` may be `in`.
-  void all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op = ReduceOp::kSum);
-  /// Rank r gets block r (`block_count` elements) of the combined vector of size() * block_count elements. `out` may be
-  /// any block of `in`.
-  void reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op = ReduceOp::kSum);
-  /// out = the blocks of all ranks in the order of ranks. `in` may be this rank's block of `out`.
-  void all_gather(const void* in, void* out, std::int64_t block_count, DataType type);
-  /// No rank leaves before every rank has come.
-  void barrier();
-
+  /// Runs the operation; it is complete when this returns.
+  void run(const CollectiveCall& call);
   /// On GPUs: returns when the operation is in the stream, where it happens after what was there before. Without a
   /// stream (above, and requests) an operation on device memory runs on a stream of the communicator, after what CUDA's
   /// default stream has, and is complete when the call returns. Throws InvalidArgument on communicators for host
   /// memory.
-  void all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op, Stream stream);
-  void reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op, Stream stream);
-  void all_gather(const void* in, void* out, std::int64_t block_count, DataType type, Stream stream);
+  void run(const CollectiveCall& call, Stream stream);
+  /// Non-blocking: completes without further calls where the transport allows a thread of its own; otherwise inside
+  /// test and wait (of any request).
+  [[nodiscard]] Request start(const CollectiveCall& call, Completion on_complete = {});
+  /// Persistent: planned once, run with Request::start as often as needed.
+  [[nodiscard]] Request prepare(const CollectiveCall& call, Completion on_complete = {});
+
+  /// out = in of all ranks combined; `count` elements each. `out` may be `in`.
+  void all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op = ReduceOp::kSum) {
+    run({Collective::kAllReduce, in, out, count, type, op});
+  }
+  /// Rank r gets block r (`block_count` elements) of the combined vector of size() * block_count elements. `out` may be
+  /// any block of `in`.
+  void reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type,
+                      ReduceOp op = ReduceOp::kSum) {
+    run({Collective::kReduceScatter, in, out, block_count, type, op});
+  }
+  /// out = the blocks of all ranks in the order of ranks. `in` may be this rank's block of `out`.
+  void all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
+    run({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
+  }
+  /// No rank returns before every rank has called it.
+  void barrier();
+
+  /// As run() with a stream.
+  void all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op, Stream stream) {
+    run({Collective::kAllReduce, in, out, count, type, op}, stream);
+  }
+  void reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op, Stream stream) {
+    run({Collective::kReduceScatter, in, out, block_count, type, op}, stream);
+  }
+  void all_gather(const void* in, void* out, std::int64_t block_count, DataType type, Stream stream) {
+    run({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum}, stream);
+  }
   /// Returns when everything in the stream is done. Unlike cudaStreamSynchronize it notices a peer that has died or
   /// failed, and throws TransportError.
   void synchronize(Stream stream);
 
-  /// Non-blocking: completes without further calls where the transport allows a thread of its own; otherwise inside
-  /// test and wait (of any request).
+  /// As start().
   [[nodiscard]] Request start_all_reduce(const void* in, void* out, std::int64_t count, DataType type,
                                          ReduceOp op = ReduceOp::kSum) {
     return start({Collective::kAllReduce, in, out, count, type, op});
   }
+  /// reduce_scatter, non-blocking in the same sense.
   [[nodiscard]] Request start_reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type,
                                              ReduceOp op = ReduceOp::kSum) {
     return start({Collective::kReduceScatter, in, out, block_count, type, op});
   }
+  /// all_gather, non-blocking in the same sense.
   [[nodiscard]] Request start_all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
     return start({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
   }
 
-  /// Persistent: planned once, run with Request::start as often as needed.
+  /// As prepare().
   [[nodiscard]] Request prepare_all_reduce(const void* in, void* out, std::int64_t count, DataType type,
                                            ReduceOp op = ReduceOp::kSum) {
     return prepare({Collective::kAllReduce, in, out, count, type, op});
   }
+  /// reduce_scatter, persistent in the same sense.
   [[nodiscard]] Request prepare_reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type,
                                                ReduceOp op = ReduceOp::kSum) {
     return prepare({Collective::kReduceScatter, in, out, block_count, type, op});
   }
+  /// all_gather, persistent in the same sense.
   [[nodiscard]] Request prepare_all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
     return prepare({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
   }
@@ -146,32 +214,38 @@ class Communicator {
   /// What an operation of this size does (the same decision as the operation itself takes).
   [[nodiscard]] PlanReport report(Collective collective, std::int64_t count, DataType type);
 
+  /// all_reduce in place, with the element type of the span.
   template <class T>
   void all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
     all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(), op);
   }
+  /// all_reduce with the element type of the spans. Throws InvalidArgument when their sizes differ.
   template <class T>
   void all_reduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
     require(in.size() == out.size(), "all_reduce: `in` and `out` must have the same size");
     all_reduce(in.data(), out.data(), static_cast<std::int64_t>(in.size()), data_type_of<T>(), op);
   }
+  /// reduce_scatter of size() * out.size() elements. Throws InvalidArgument when the sizes do not fit.
   template <class T>
   void reduce_scatter(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
     require(in.size() == out.size() * static_cast<std::size_t>(size()),
             "reduce_scatter: `in` must be size() times as long as `out`");
     reduce_scatter(in.data(), out.data(), static_cast<std::int64_t>(out.size()), data_type_of<T>(), op);
   }
+  /// all_gather of in.size() elements per rank. Throws InvalidArgument when the sizes do not fit.
   template <class T>
   void all_gather(std::span<const T> in, std::span<T> out) {
     require(out.size() == in.size() * static_cast<std::size_t>(size()),
             "all_gather: `out` must be size() times as long as `in`");
     all_gather(in.data(), out.data(), static_cast<std::int64_t>(in.size()), data_type_of<T>());
   }
+  /// start_all_reduce in place.
   template <class T>
   [[nodiscard]] Request start_all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
     return start_all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(),
                             op);
   }
+  /// prepare_all_reduce in place.
   template <class T>
   [[nodiscard]] Request prepare_all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
     return prepare_all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(),
@@ -179,17 +253,7 @@ class Communicator {
   }
 
  private:
-  struct CollectiveCall {
-    Collective collective;
-    const void* in;
-    void* out;
-    std::int64_t count;
-    DataType type;
-    ReduceOp op;
-  };
-  Request start(const CollectiveCall& call);
-  Request prepare(const CollectiveCall& call);
-  Request make_request(const CollectiveCall& call);
+  Request make_request(const CollectiveCall& call, Completion on_complete);
   static void require(bool condition, const char* message) {
     if (!condition) {
       throw InvalidArgument(message);
@@ -198,11 +262,18 @@ class Communicator {
   std::unique_ptr<Impl> impl_;
 };
 
+/// How the ranks of an MPI job reach each other (gar/mpi.hpp).
+enum class MpiPath {
+  kHierarchy,  ///< shared memory inside a host, messages between hosts
+  kMessages,   ///< messages everywhere
+  kShared,     ///< shared memory only; throws InvalidArgument when the ranks are on several hosts
+};
+
 /// One communicator per thread of this process.
 std::vector<Communicator> thread_communicators(int num_ranks, const CommunicatorOptions& options = {});
 
 /// Joins the processes of this host that call this with the same `name` (letters, digits, '-', '_', '.'; at most 100)
-/// and `size`; rank 0 makes the shared memory. Returns when all have come; throws TransportError when one does not
+/// and `size`; rank 0 makes the shared memory. Returns when all have joined; throws TransportError when one does not
 /// within the timeout. Nothing is left in the file system afterwards, even when processes are killed.
 Communicator shared_memory_communicator(std::string_view name, int rank, int size,
                                         const CommunicatorOptions& options = {});

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "gar/simulate.hpp"
@@ -14,8 +13,8 @@ namespace gar {
 struct PathPart {
   std::size_t stage = 0;  ///< index in Simulation::stages
   std::int64_t num_hops = 0;
-  std::int64_t from = 0;  ///< who sent first
-  std::int64_t rank = 0;  ///< who was reached last
+  std::int64_t from = 0;  ///< the rank that sent first
+  std::int64_t rank = 0;  ///< the rank that was reached last
   std::int64_t first_chunk = 0;
   std::int64_t last_chunk = 0;
   std::int64_t first_step = 0;
@@ -23,12 +22,12 @@ struct PathPart {
   double begin = 0;
   double end = 0;
   Terms terms;
-  bool has_message = false;  ///< a message was waited for
+  bool has_message = false;  ///< the path waited for a message
   LinkId link;               ///< what limited most of the time
   std::int64_t num_links = 0;
 };
 
-/// Index of the stage that a step belongs to; stages.size() when there is none.
+/// Index of the stage that a step belongs to; stages.size() when no stage has it.
 std::size_t stage_of_step(const std::vector<StageUse>& stages, std::int64_t step);
 
 /// One part for every hop.
@@ -37,8 +36,5 @@ std::vector<PathPart> path_hops(const Simulation& simulation);
 std::vector<PathPart> path_parts(const Simulation& simulation);
 /// All hops of one stage become one part, in the order of the stages; begin and end tell first and last only.
 std::vector<PathPart> path_by_stage(const Simulation& simulation);
-
-/// What the time was spent on: "533 ms on the uplink of server0, 20% of it incast; 19.7 ms of latency".
-std::string waiting_words(const Topology& topology, const PathPart& part);
 
 }  // namespace gar

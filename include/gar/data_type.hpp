@@ -6,7 +6,7 @@
 
 namespace gar {
 
-/// The values are part of the C interface (gar.h).
+/// The type of an element. The values are part of the C interface (gar.h).
 enum class DataType {
   kInt8 = 0,
   kUint8 = 1,
@@ -21,9 +21,11 @@ enum class DataType {
   kFloat32 = 10,
   kFloat64 = 11,
 };
+/// The number of element types.
 inline constexpr int kNumDataTypes = 12;
 
-/// Bitwise and logical operators are for integers only; logical ones give 0 or 1.
+/// How elements are combined. Bitwise and logical operators are for integers only; logical ones give 0 or 1. The values
+/// are part of the C interface (gar.h).
 enum class ReduceOp {
   kSum = 0,
   kProd = 1,
@@ -36,17 +38,22 @@ enum class ReduceOp {
   kLor = 8,
   kLxor = 9,
 };
+/// The number of operators.
 inline constexpr int kNumReduceOps = 10;
 
 /// Bytes of one element.
 std::int64_t size_of(DataType type);
+/// True for the eight integer types, signed and unsigned.
 bool is_integer(DataType type);
 /// Does the operator make sense for the type? (Bitwise and logical ones: integers only.)
 bool is_supported(DataType type, ReduceOp op);
-/// "float32", "int8", ...; "sum", "band", ... The parsers throw InvalidArgument with the accepted names.
+/// "float32", "int8", ...
 std::string_view to_string(DataType type);
+/// "sum", "band", ...
 std::string_view to_string(ReduceOp op);
+/// The type with that name. Throws InvalidArgument with the names that exist.
 DataType parse_data_type(std::string_view text);
+/// The operator with that name. Throws InvalidArgument with the names that exist.
 ReduceOp parse_reduce_op(std::string_view text);
 
 }  // namespace gar

@@ -6,7 +6,7 @@
 
 namespace gar {
 
-/// Base of everything the library throws; `what()` says what is wrong, where, and what would be accepted.
+/// Base of everything the library throws; `what()` says what is wrong, where, and what is expected.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -20,6 +20,7 @@ struct FitSizes {
   std::vector<double> reduction;   ///< of one operand
 };
 
+/// What can be measured here, and what is asked for.
 struct FitScope {
   bool has_messages = false;  ///< ranks send messages through MPI, so that x-to-1 can be measured
   bool has_native = false;    ///< the MPI library's own AllReduce can be held against ours
@@ -33,10 +34,11 @@ struct FitScope {
 
 /// Observations that are measured in turns. `seconds` are empty in a plan, and fill up as they are measured.
 struct FitGroup {
-  std::vector<Observation> cells;
+  std::vector<Observation> cells;     ///< measured in turns
   bool is_essential = false;          ///< without it there is nothing to fit
   std::vector<std::int64_t> batches;  ///< of every cell: operations in one repetition; found out in the first visit
 };
+/// True when the group is for validation: its cells are not fitted.
 [[nodiscard]] bool is_held_out(const FitGroup& group);
 
 /// Some servers whose exchange loads the links of a level.
@@ -51,7 +53,7 @@ struct ServerSet {
 /// kind (level and servers per child) follow each other, smallest first; equal sets come once.
 std::vector<ServerSet> server_sets(const Topology& topology);
 
-/// 2, 3, ..., 16, and from there on in steps of a fifth; `most` is the last one.
+/// Numbers of participants to measure: 2, 3, ..., 16, then growing by a fifth each; `most` is the last one.
 std::vector<std::int64_t> participant_counts(std::int64_t most);
 /// How early each of `count` points in a row is needed when a few must do: 0 for both ends, 1 for the middle, 2 for the
 /// quarters, ...
@@ -64,38 +66,39 @@ std::vector<std::int64_t> held_out_counts(std::int64_t num_ranks);
 /// Algorithms for validation on n ranks: Ring, RHD, CPS, HCPS of two factors, and one of three.
 std::vector<AlgorithmSpec> held_out_algorithms(std::int64_t num_ranks);
 
-/// Essential groups first. The topology has one server per rank, at least two.
+/// What to measure, essential groups first. The topology has one server per rank, at least two.
 std::vector<FitGroup> plan_fit(const Topology& topology, const FitSizes& sizes, const FitScope& scope);
 
-/// Does the mesh of some set of servers take clearly longer than its shift, or lose many more packets? Time counts only
-/// where both send as much over every link: not with several servers of each child, whose mesh sends more to the other
-/// children.
+/// True when the mesh of some set of servers takes clearly longer than its shift, or loses many more packets. Time
+/// counts only where both send as much over every link: not with several servers of each child, whose mesh sends more
+/// to the other children.
 bool has_incast(const Topology& topology, const std::vector<FitGroup>& groups);
-/// Gives a plan what has been measured of another one.
+/// Copies what was measured in the groups of `measured` into the groups of `plan` that have the same cells.
 void take_over(std::vector<FitGroup>& plan, const std::vector<FitGroup>& measured);
 
-/// What a probe says about time over length.
+/// A first estimate of how time grows with length.
 struct Probe {
-  double latency_s = 0;
-  double seconds_per_float = 0;
+  double latency_s = 0;          ///< the part of the time that does not depend on the length
+  double seconds_per_float = 0;  ///< the part that grows with the length
 };
-/// The largest takes about 1/100 of the budget, the smallest is one in which latency still matters; two digits.
-/// `most_floats`: memory for no more.
+/// Lengths to measure, in floats and rounded to two digits: the largest takes about 1/100 of the budget and is at most
+/// `most_floats` (what fits into memory); latency still matters in the smallest.
 std::vector<double> choose_sizes(const Probe& probe, double budget_s, double most_floats);
-/// Two significant digits, at least 1.
+/// The value rounded to two significant digits, at least 1.
 double two_digits(double value);
 
+/// What to measure next.
 struct FitVisit {
-  std::size_t group = 0;
-  int repetitions = 2;
+  std::size_t group = 0;  ///< index of the group
+  int repetitions = 2;    ///< how often to measure each of its cells
 };
 /// What to measure next, `elapsed_s` after the beginning: every group once, in order (held-out ones when half of the
-/// budget are spent at the latest), then those whose medians are the least certain. Nothing: everything is certain
-/// enough, or the time is over.
+/// budget are spent at the latest), then those whose medians are the least certain. Empty when
+/// everything is certain enough, or the time is over.
 std::optional<FitVisit> next_visit(const std::vector<FitGroup>& groups, double budget_s, double elapsed_s);
 /// Relative uncertainty of the median of an observation's repetitions; large below three.
 double uncertainty(const Observation& observation);
-/// Are all essential groups measured?
+/// True when all essential groups are measured.
 bool has_essentials(const std::vector<FitGroup>& groups);
 
 }  // namespace gar

@@ -30,7 +30,7 @@ typedef int gar_op;
 enum {
   GAR_OK = 0,               ///< done
   GAR_ERROR_ARGUMENT = 1,   ///< a value that is not accepted; nothing has been done
-  GAR_ERROR_TRANSPORT = 2,  ///< a peer died, does not answer, or made another call; the communicator is of no more use
+  GAR_ERROR_TRANSPORT = 2,  ///< a peer died, does not answer, or made another call; the communicator is unusable
   GAR_ERROR_PLAN = 3,       ///< the plan is malformed, or does not fit the communicator
   GAR_ERROR_PARSE = 4,      ///< a file cannot be read, or is not what its format allows
   GAR_ERROR_MEMORY = 5,     ///< out of memory
@@ -92,11 +92,11 @@ typedef struct gar_options {
   const char*
       topology;      ///< a topology file, or as on the command line ("star:8"); NULL: GAR_TOPOLOGY, or else built in
   int reproducible;  ///< not 0: the same bits for any number of ranks, plan and transport; slower
-  double timeout_s;  ///< a peer that does not answer for so long is an error
+  double timeout_s;  ///< a peer that does not answer for this long is an error
   int64_t staging_bytes;  ///< shared memory of each rank; 0: chosen from the caches of the machine
-  int64_t latency_bytes;  ///< vectors up to so many bytes take the latency path; -1: chosen
+  int64_t latency_bytes;  ///< vectors up to this many bytes take the latency path; -1: chosen
   /// Gets one line of text for every note: which plan runs and why. NULL: none, or standard error with GAR_DEBUG=INFO.
-  /// Threads that the library has started may call it, too.
+  /// Threads that the library has started may call it as well.
   void (*log)(const char* text, void* user);
   void* log_user;  ///< handed to `log`
 } gar_options;
@@ -109,7 +109,7 @@ typedef struct gar_options {
 /// NULL here and below. On failure nothing is written.
 gar_status gar_comm_create_threads(int num_ranks, const gar_options* options, gar_comm** comms);
 /// Joins the processes of this host that call this with the same `name` (letters, digits, '-', '_', '.') and `size`.
-/// Returns when all have come, or with GAR_ERROR_TRANSPORT when one does not come within the timeout.
+/// Returns when all have joined, or with GAR_ERROR_TRANSPORT when one does not join within the timeout.
 gar_status gar_comm_create_shm(const char* name, int rank, int size, const gar_options* options, gar_comm** comm);
 /// Completes what is under way, then frees. NULL is allowed. Free the requests of a communicator first.
 void gar_comm_free(gar_comm* comm);
@@ -133,7 +133,7 @@ gar_status gar_reduce_scatter(gar_comm* comm, const void* in, void* out, int64_t
 /// out = the blocks (block_count elements each) of all ranks in the order of ranks. `in` may be this rank's block of
 /// `out`.
 gar_status gar_all_gather(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type);
-/// No rank leaves before every rank has come.
+/// No rank returns before every rank has called it.
 gar_status gar_barrier(gar_comm* comm);
 
 /// On communicators of gar/gar_cuda.h: gar_all_reduce in the order of `stream`, a cudaStream_t (NULL: CUDA's default

@@ -7,30 +7,92 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "gar/algorithms.hpp"
 #include "gar/plan.hpp"
 #include "gar/topology.hpp"
 
 namespace gar {
 
-/// Seconds per term.
+/// Seconds per term of the model. A new term is a field here and a row of kTerms.
 struct Terms {
   double alpha = 0;
   double beta = 0;
   double gamma = 0;
   double delta = 0;
   double epsilon = 0;
-  [[nodiscard]] double total() const { return alpha + beta + gamma + delta + epsilon; }
-  Terms& operator+=(const Terms& other);
+  [[nodiscard]] constexpr double total() const;
+  constexpr Terms& operator+=(const Terms& other);
   bool operator==(const Terms&) const = default;
 };
-Terms operator+(Terms a, const Terms& b);
-Terms operator*(double factor, const Terms& t);
+
+/// What is known about a term: a row of kTerms.
+struct TermInfo {
+  std::string_view name;   ///< of the term and of its parameter in files: "alpha"
+  std::string_view words;  ///< what the time is spent on, for people: "latency"
+  std::string_view unit;   ///< of the parameter: "s/float"
+  double Terms::*seconds;
+};
+
+/// All terms, in the order in which tables and documents show them.
+inline constexpr std::array<TermInfo, 5> kTerms{{{"alpha", "latency", "s", &Terms::alpha},
+                                                 {"beta", "link time", "s/float", &Terms::beta},
+                                                 {"gamma", "adding", "s/float", &Terms::gamma},
+                                                 {"delta", "memory access", "s/float", &Terms::delta},
+                                                 {"epsilon", "incast", "s/float", &Terms::epsilon}}};
+static_assert(sizeof(Terms) == kTerms.size() * sizeof(double), "every term has a row in kTerms");
+
+/// Calls f(member) for every term with its pointer to member. The compiler unrolls it, so it is fit for inner loops.
+template <class F, std::size_t... kRow>
+constexpr void for_each_term(const F& f, std::index_sequence<kRow...> /*rows*/) {
+  (f(kTerms[kRow].seconds), ...);
+}
+template <class F>
+constexpr void for_each_term(const F& f) {
+  for_each_term(f, std::make_index_sequence<kTerms.size()>{});
+}
+
+constexpr double Terms::total() const {
+  double sum = 0;
+  for_each_term([&](auto term) { sum += this->*term; });
+  return sum;
+}
+
+constexpr Terms& Terms::operator+=(const Terms& other) {
+  for_each_term([&](auto term) { this->*term += other.*term; });
+  return *this;
+}
+
+constexpr Terms operator+(Terms a, const Terms& b) { return a += b; }
+
+constexpr Terms operator*(double factor, const Terms& t) {
+  Terms out;
+  for_each_term([&](auto term) { out.*term = factor * (t.*term); });
+  return out;
+}
+
+/// Difference, term by term.
+constexpr Terms operator-(const Terms& a, const Terms& b) {
+  Terms out;
+  for_each_term([&](auto term) { out.*term = a.*term - b.*term; });
+  return out;
+}
+
+/// A term and its seconds, or a difference of seconds.
+struct TermSeconds {
+  const TermInfo* term = nullptr;
+  double seconds = 0;
+};
+/// All terms, those with the largest absolute value first.
+std::array<TermSeconds, kTerms.size()> largest_first(const Terms& terms);
 
 /// Which model: GenModel, or (alpha, beta, gamma), which knows neither incast nor memory access.
 enum class ModelKind { kGenModel, kAbc };
@@ -39,11 +101,12 @@ enum class ModelKind { kGenModel, kAbc };
 /// formulas. The paper's tables use the first, its Figure `fig:costmodel` the second.
 enum class IncastDegree { kSenders, kParticipants };
 
+/// How a plan is priced.
 struct ModelOptions {
-  ModelKind kind = ModelKind::kGenModel;
-  IncastDegree degree = IncastDegree::kSenders;
-  bool overlap = false;  ///< also find out what keeps each link and server busy, as plans with several chunks need
-  std::int64_t max_chunks = 0;  ///< gentree+: cut the vector into so many chunks at most; 0: as many as pay
+  ModelKind kind = ModelKind::kGenModel;         ///< which terms count
+  IncastDegree degree = IncastDegree::kSenders;  ///< what w counts
+  bool overlap = false;  ///< also find out how long each link and server is busy, which plans with several chunks need
+  std::int64_t max_chunks = 0;  ///< gentree+: cut the vector into at most this many chunks; 0: as many as pay
 };
 
 /// What is busiest over the whole plan.
@@ -55,22 +118,25 @@ struct Resource {
 /// Busy seconds per float of the vector, over the whole plan: links by instance of expand(topology, root), servers by
 /// rank.
 struct BusyTimes {
-  std::vector<double> up, down, calculation;
+  std::vector<double> up;           ///< links, towards the root
+  std::vector<double> down;         ///< links, away from the root
+  std::vector<double> calculation;  ///< servers
 };
 
 /// One priced stage. Everything per float of the whole vector except alpha.
 struct StageCost {
-  std::string label;           ///< the sub-plan's label and the stage, for people
-  bool is_gather = false;      ///< AllGather half
-  std::int64_t num_steps = 1;  ///< a ring stage has several identical steps; all of them are in `fixed` and `slope`
-  Terms fixed;                 ///< alpha only
-  Terms slope;                 ///< per float of the vector
-  std::string link;            ///< the busiest link, "downlink of rack3"
-  int link_level = -1;         ///< height of the node below it (0: a server's own link); -1: no link is used
-  std::int64_t senders = 0;    ///< distinct senders on it (w)
-  double volume = 0;           ///< what crosses it in one step, as a fraction of the vector
-  double incast_threshold = 0;
-  std::int64_t fan_in = 0;  ///< most operands of one reduction
+  std::string label;            ///< the sub-plan's label and the stage, for people
+  bool is_gather = false;       ///< AllGather half
+  std::int64_t num_steps = 1;   ///< a ring stage has several identical steps; all of them are in `fixed` and `slope`
+  Terms fixed;                  ///< alpha only
+  Terms slope;                  ///< per float of the vector
+  std::string link;             ///< the busiest link, "downlink of rack3"
+  int link_level = -1;          ///< height of the node below it (0: a server's own link); -1: no link is used
+  std::int64_t senders = 0;     ///< distinct senders on it (w)
+  double volume = 0;            ///< what crosses it in one step, as a fraction of the vector
+  double incast_threshold = 0;  ///< of that link
+  std::int64_t fan_in = 0;      ///< most operands of one reduction
+  /// The stage's cost for a vector of `size_floats` floats, in one piece.
   [[nodiscard]] Terms at(double size_floats) const { return fixed + size_floats * slope; }
 };
 
@@ -85,6 +151,8 @@ class PricedPlan {
   /// The same in another number of chunks: the first chunk's way through all stages, and for every other chunk one turn
   /// of the busiest resource or, if that takes longer, of the slowest step. Needs ModelOptions::overlap for chunks > 1.
   [[nodiscard]] Terms pipelined_cost(double size_floats, std::int64_t chunks) const;
+  /// From now on cost() means this number of chunks. More than one needs ModelOptions::overlap.
+  void set_num_chunks(std::int64_t chunks) { num_chunks_ = chunks; }
   /// The number of chunks, at most `limit`, with the least pipelined cost (found by doubling and halving).
   [[nodiscard]] std::int64_t best_chunks(double size_floats, std::int64_t limit) const;
   /// The busiest link direction or server; empty without ModelOptions::overlap.
@@ -142,9 +210,10 @@ struct LowerBound {
   /// For plans in which all ranks finish each stage before the next.
   [[nodiscard]] double sequential_seconds() const { return alpha + bandwidth + calculation; }
 };
+/// The lower bound for a vector of `size_floats` floats of 4 bytes.
 LowerBound lower_bound(const Topology& topology, double size_floats);
 
-/// The optimalities of the paper's Section 2.2 and 3.3 for a plan on a network.
+/// The optimalities of the paper's Sections 2.2 and 3.3 for a plan on a network.
 struct Optimality {
   bool bandwidth = false;        ///< no rank sends or receives more than 2 (N-1)/N of the vector
   bool latency = false;          ///< two steps
@@ -153,33 +222,54 @@ struct Optimality {
   double max_traffic = 0;        ///< most that a rank sends or receives, as a fraction of the vector
   double max_memory_access = 0;  ///< most that a rank reads and writes while reducing, as a fraction of the vector
   double max_incast_excess = 0;  ///< most senders beyond the threshold on any link
-  std::int64_t num_steps = 0;
+  std::int64_t num_steps = 0;    ///< steps of the whole plan
 };
+/// Which optimalities a plan reaches on a network. Throws PlanError when the plan does not fit it.
 Optimality optimality(const Plan& plan, const Topology& topology, IncastDegree degree = IncastDegree::kParticipants);
 
-/// Closed forms for N servers on one switch. `alpha` is the latency of one whole path.
+/// The parameters of N equal servers on one switch, for the closed forms below.
 struct OneSwitch {
-  double alpha = 0;
-  double beta = 0;
-  double gamma = 0;
-  double delta = 0;
-  double epsilon = 0;
-  double incast_threshold = 0;
-  IncastDegree degree = IncastDegree::kSenders;
+  double alpha = 0;                              ///< seconds of one whole path
+  double beta = 0;                               ///< seconds per float
+  double gamma = 0;                              ///< seconds per float added
+  double delta = 0;                              ///< seconds per float read or written
+  double epsilon = 0;                            ///< extra seconds per float and sender beyond the threshold
+  double incast_threshold = 0;                   ///< w_t
+  IncastDegree degree = IncastDegree::kSenders;  ///< what w counts
 };
 /// The parameters of a one-switch topology with equal servers. Throws InvalidArgument for any other.
 OneSwitch one_switch_params(const Topology& topology, IncastDegree degree = IncastDegree::kSenders);
 
-/// As derived (corrected where the paper's tables err; see docs/model.md).
+/// Reduce-Broadcast, as derived. The derived forms correct the paper's tables where these err; see docs/model.md.
 Terms closed_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p);
+/// The ring, as derived.
 Terms closed_ring(std::int64_t n, double size_floats, const OneSwitch& p);
+/// Recursive halving and doubling, as derived.
 Terms closed_rhd(std::int64_t n, double size_floats, const OneSwitch& p);
+/// Co-located PS, as derived.
 Terms closed_cps(std::int64_t n, double size_floats, const OneSwitch& p);
+/// Hierarchical CPS, as derived; N is the product of the factors.
 Terms closed_hcps(const std::vector<std::int64_t>& factors, double size_floats, const OneSwitch& p);
+/// The multi-dimensional ring, as derived; N is the product of the factors.
 Terms closed_hierarchical_ring(const std::vector<std::int64_t>& factors, double size_floats, const OneSwitch& p);
+
+/// The closed form of an algorithm, by its name. Nothing when none is known, for uneven groups, or when factors are
+/// missing.
+std::optional<Terms> closed_form(const AlgorithmSpec& spec, std::int64_t n, double size_floats, const OneSwitch& p);
+/// What an algorithm costs at least on any tree whose most favourable parameters are `p`.
+struct ClosedBound {
+  double seconds = 0;
+  std::int64_t num_steps = 0;  ///< steps of each half that follow from the factors; 0: not said
+};
+/// Nothing when no closed form is known: then there is no bound, and only pricing tells.
+std::optional<ClosedBound> closed_bound(const AlgorithmSpec& spec, std::int64_t n, double size_floats,
+                                        const OneSwitch& p);
+
 /// As printed in Table `tab:genmodel_on_exist` (f_{i-1} read as f_i where the index runs out of range).
 Terms printed_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p);
+/// Recursive halving and doubling, as printed there.
 Terms printed_rhd(std::int64_t n, double size_floats, const OneSwitch& p);
+/// Hierarchical CPS, as printed there (f_{i-1} read as f_i where the index runs out of range).
 Terms printed_hcps(const std::vector<std::int64_t>& factors, double size_floats, const OneSwitch& p);
 /// As printed in Table `tab:abcmodel_on_exist`: differs from the derived form in Reduce-Broadcast's gamma.
 Terms printed_abc_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p);

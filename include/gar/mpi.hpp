@@ -4,20 +4,12 @@
 
 #include <mpi.h>
 
-#include <string>
-
 #include "gar/communicator.hpp"
 
 namespace gar {
 
-enum class MpiPath {
-  kHierarchy,  ///< shared memory inside a host, messages between hosts
-  kMessages,   ///< messages everywhere
-  kShared,     ///< shared memory only; throws InvalidArgument when the ranks are on several hosts
-};
-
 /// Collective over `comm`, which is duplicated; ranks are those of `comm`. The communicator and its requests must be
-/// gone before MPI_Finalize. With MPI_THREAD_MULTIPLE non-blocking operations run on a thread of their own, with less
+/// gone before MPI_Finalize. With MPI_THREAD_MULTIPLE non-blocking operations run on a thread of their own, otherwise
 /// inside test and wait.
 Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options = {},
                               MpiPath path = MpiPath::kHierarchy);

@@ -10,6 +10,7 @@ struct ncclComm;
 
 namespace gar {
 
+/// What NCCL is used for.
 enum class NcclPath {
   kPlans,   ///< the stages of plans as grouped ncclSend and ncclRecv
   kNative,  ///< NCCL's own collectives, for comparison; algorithm and plan do not matter
@@ -25,7 +26,7 @@ Communicator nccl_communicator(std::string_view name, int rank, int size, const 
 Communicator nccl_communicator(ncclComm* comm, const CommunicatorOptions& options = {},
                                NcclPath path = NcclPath::kPlans);
 
-/// "2.28.3". Throws DeviceError where there is none.
+/// The version of NCCL that is loaded: "2.28.3". Throws DeviceError where there is none.
 std::string nccl_version();
 
 }  // namespace gar

@@ -23,7 +23,9 @@
 // The stages make a ReduceScatter; the AllGather is its mirror image and is not stored. See docs/formats-plan.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,66 +34,76 @@ namespace gar {
 
 /// What a plan computes.
 enum class Collective { kAllReduce, kReduceScatter, kAllGather };
+inline constexpr std::array kCollectives{Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather};
+/// "allreduce", "reduce-scatter" or "allgather": the spelling in all files and on the command line.
+std::string_view to_string(Collective collective);
+/// Reads that spelling, and the ones with other hyphens and underscores that older files have ("all_reduce",
+/// "all-gather"). Nothing when the text names no collective.
+std::optional<Collective> parse_collective(std::string_view text);
 
 /// [begin, end) in units.
 struct Interval {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
+  std::int64_t begin = 0;  ///< first unit
+  std::int64_t end = 0;    ///< one past the last unit
+  /// Number of units.
   [[nodiscard]] std::int64_t size() const { return end - begin; }
   bool operator==(const Interval&) const = default;
 };
 
 /// An interval and the local rank that owns it.
 struct Piece {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  std::int32_t owner = 0;
+  std::int64_t begin = 0;  ///< first unit
+  std::int64_t end = 0;    ///< one past the last unit
+  std::int32_t owner = 0;  ///< the rank, numbered within the sub-plan
   bool operator==(const Piece&) const = default;
 };
 
+/// What a stage does; see the top of this file.
 enum class StageKind { kDirect, kRing, kPlace };
 
 /// One stage of a sub-plan; see the top of this file.
 struct Stage {
-  StageKind kind = StageKind::kDirect;
-  std::int64_t stride = 1;    ///< digit stages: in active indices of the sub-plan
-  std::int64_t radix = 1;     ///< digit stages
-  std::vector<Piece> target;  ///< kPlace: sorted, disjoint, covers [0, num_units)
+  StageKind kind = StageKind::kDirect;  ///< which of the fields below count
+  std::int64_t stride = 1;              ///< digit stages: in active indices of the sub-plan
+  std::int64_t radix = 1;               ///< digit stages
+  std::vector<Piece> target;            ///< kPlace: sorted, disjoint, covers [0, num_units)
   bool operator==(const Stage&) const = default;
 };
 
 /// Index of a sub-plan in `Plan::subplans`, or kLeaf for a single rank.
 using SubPlanId = std::int32_t;
+/// The sub-plan of a single rank, which has nothing to do.
 inline constexpr SubPlanId kLeaf = -1;
 
 /// `count` consecutive children that are the same sub-plan.
 struct SubPlanRun {
-  SubPlanId subplan = kLeaf;
-  std::int64_t count = 1;
+  SubPlanId subplan = kLeaf;  ///< the child
+  std::int64_t count = 1;     ///< how often it comes in a row
   bool operator==(const SubPlanRun&) const = default;
 };
 
+/// How the ranks of some children combine what the children have reduced.
 struct SubPlan {
-  std::vector<SubPlanRun> children;
-  std::vector<Stage> stages;
-  std::string label;  ///< for people: "rack level, cps"
+  std::vector<SubPlanRun> children;  ///< in the order of ranks; never empty
+  std::vector<Stage> stages;         ///< in the order in which they run
+  std::string label;                 ///< for people: "rack level, cps"
   bool operator==(const SubPlan&) const = default;
 };
 
 /// A message as one rank sees it. `accumulate` matters to the receiver: its own value of the interval takes part in
 /// the reduction (true) or is replaced (false). Receives of one step that cover the same element agree on it.
 struct Message {
-  std::int32_t peer = 0;
-  bool accumulate = false;
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
+  std::int32_t peer = 0;    ///< the other rank
+  bool accumulate = false;  ///< for receives, as above
+  std::int64_t begin = 0;   ///< first unit
+  std::int64_t end = 0;     ///< one past the last unit
   bool operator==(const Message&) const = default;
 };
 
 /// One step of one rank: send (out of the state before the step), receive, then reduce everything received at once.
 /// Sends are matched with receives of the same step number.
 struct Step {
-  std::int64_t number = 0;
+  std::int64_t number = 0;     ///< the plan's number of the step
   std::vector<Message> sends;  ///< sorted by (peer, begin)
   std::vector<Message> recvs;  ///< sorted by (peer, begin)
   bool operator==(const Step&) const = default;
@@ -99,24 +111,36 @@ struct Step {
 
 /// Everything one rank does; step numbers ascend.
 struct RankProgram {
-  std::vector<Step> steps;
+  std::vector<Step> steps;  ///< the steps in which the rank sends or receives
   bool operator==(const RankProgram&) const = default;
 };
 
 /// A plan. Exactly one of `subplans` (with `root`) and `programs` is filled; with one rank both may be empty.
 struct Plan {
-  std::string algorithm;  ///< "hcps:8x3", as on the command line
-  Collective collective = Collective::kAllReduce;
-  std::int64_t num_ranks = 1;
-  std::int64_t num_units = 1;
-  std::int64_t num_chunks = 1;    ///< the vector is cut into so many parts, which follow each other through the stages
-  std::int64_t count = 0;         ///< elements that it was made for; 0 when not said
-  std::vector<SubPlan> subplans;  ///< children before parents
-  SubPlanId root = kLeaf;
-  std::vector<RankProgram> programs;  ///< explicit plan: one program per rank, AllGather steps included
+  std::string algorithm;                           ///< "hcps:8x3", as on the command line
+  Collective collective = Collective::kAllReduce;  ///< what it computes
+  std::int64_t num_ranks = 1;                      ///< ranks of the whole plan
+  std::int64_t num_units = 1;                      ///< resolution of the intervals
+  std::int64_t num_chunks = 1;                     ///< parts of the vector that follow each other through the stages
+  std::int64_t count = 0;                          ///< elements that it was made for; 0 when not said
+  std::vector<SubPlan> subplans;                   ///< children before parents
+  SubPlanId root = kLeaf;                          ///< index of the top sub-plan
+  std::vector<RankProgram> programs;               ///< explicit plan: one program per rank, AllGather steps included
   bool operator==(const Plan&) const = default;
+  /// True when the plan is given by per-rank programs instead of sub-plans.
   [[nodiscard]] bool is_explicit() const { return !programs.empty(); }
 };
+
+/// The ReduceScatter (or AllGather) of an AllReduce plan as a plan of its own: rank r ends (or starts) with block r of
+/// num_ranks equal blocks. Where the AllReduce leaves its results elsewhere, one more stage brings them home. Throws
+/// InvalidArgument when the plan is explicit.
+Plan as_reduce_scatter(const Plan& allreduce);
+Plan as_all_gather(const Plan& allreduce);
+/// One of these two, or the plan itself when the collective is an AllReduce.
+Plan as_collective(const Plan& allreduce, Collective collective);
+
+/// A stage in words: "rack level, 8-way exchange".
+std::string stage_label(const SubPlan& subplan, const Stage& stage);
 
 /// First element at or after a unit boundary when `num_units` units stand for `count` elements (rounded to nearest, so
 /// that boundaries are the same for every rank and the whole vector is covered).
@@ -126,6 +150,7 @@ std::int64_t element_of_unit(std::int64_t unit, std::int64_t num_units, std::int
 /// plan.
 class PlanIndex {
  public:
+  /// Throws PlanError when the plan is malformed. The plan must outlive the index.
   explicit PlanIndex(const Plan& plan);
   ~PlanIndex();
   PlanIndex(PlanIndex&&) noexcept;
@@ -133,20 +158,23 @@ class PlanIndex {
   PlanIndex& operator=(const PlanIndex&) = delete;
   PlanIndex& operator=(PlanIndex&&) = delete;
 
+  /// The plan itself.
   [[nodiscard]] const Plan& plan() const;
   /// Steps of the whole plan: every step number is below this. For AllReduce twice those of the ReduceScatter.
   [[nodiscard]] std::int64_t num_steps() const;
   /// Ranks below a sub-plan; 1 for kLeaf.
   [[nodiscard]] std::int64_t num_ranks(SubPlanId id) const;
-  /// Ranks that hold something after the sub-plan's children (before) or stages (after) have finished.
+  /// Ranks that hold something when the sub-plan's children have finished, before its own stages.
   [[nodiscard]] std::int64_t num_active_before(SubPlanId id) const;
+  /// The same after the sub-plan's stages.
   [[nodiscard]] std::int64_t num_active_after(SubPlanId id) const;
   /// Number of active ranks (before the stages) among the first `local_rank` ranks.
   [[nodiscard]] std::int64_t active_before_rank(SubPlanId id, std::int64_t local_rank) const;
   /// Local rank of the k-th active rank before the stages.
   [[nodiscard]] std::int64_t rank_of_active(SubPlanId id, std::int64_t k) const;
-  /// Steps of the sub-plan's ReduceScatter lie in [first_step, end_step).
+  /// The first step of the sub-plan's ReduceScatter.
   [[nodiscard]] std::int64_t first_step(SubPlanId id) const;
+  /// One past the last of them.
   [[nodiscard]] std::int64_t end_step(SubPlanId id) const;
   /// What each rank holds after the sub-plan, sorted by begin. Computed on first use. Not thread-safe.
   [[nodiscard]] const std::vector<Piece>& placement_after(SubPlanId id) const;

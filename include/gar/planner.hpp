@@ -1,11 +1,16 @@
-// GenTree: plans for tree networks, switch by switch (the paper's Section 4), and GenTree+, which searches beyond it.
+// Plans for networks. plan() is the door: it takes algorithms by name, a network and a size, and answers with the best
+// plan, what it costs, what was decided at each switch and what it was compared with. Behind it are the classic
+// algorithms, GenTree (the paper's Section 4) and GenTree+, which searches beyond it. See docs/planner.md.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "gar/algorithms.hpp"
 #include "gar/model.hpp"
 #include "gar/plan.hpp"
 #include "gar/topology.hpp"
@@ -16,29 +21,30 @@ namespace gar {
 struct SwitchCandidate {
   std::string algorithm;              ///< cps hcps ring rhd acps
   std::vector<std::int64_t> factors;  ///< fan-ins, first stage first
-  Terms terms;
+  Terms terms;                        ///< cost of its stages, both halves
 };
 
 /// What was decided about the results of a switch's children before they leave.
 struct Rearrangement {
-  bool is_applied = false;
+  bool is_applied = false;     ///< the results are moved to the subset
   std::int64_t subset = 0;     ///< servers that would hold the results
   double seconds_without = 0;  ///< transfer out of the child as it is
   double seconds_with = 0;     ///< moving to the subset, then the transfer out
   std::string reason;          ///< in words
 };
 
-/// What was decided at a switch; identical switches once.
+/// What was decided at a switch; identical switches are listed once.
 struct SwitchChoice {
-  NodeId node = 0;
-  std::string name;
-  std::int64_t count = 1;
-  std::string algorithm;
-  std::vector<std::int64_t> factors;
+  NodeId node = 0;                            ///< the switch, or one of several that are the same
+  std::string name;                           ///< its name, for people
+  std::int64_t count = 1;                     ///< instances of it in the network
+  std::string algorithm;                      ///< the candidate that was taken
+  std::vector<std::int64_t> factors;          ///< its fan-ins, first stage first
   bool is_rearranged = false;                 ///< some child's results were moved to a subset first
   Terms terms;                                ///< its own stages, both halves
   std::vector<SwitchCandidate> candidates;    ///< best first
   std::vector<Rearrangement> rearrangements;  ///< one per distinct child that is a switch
+  /// Cost of its own stages.
   [[nodiscard]] double seconds() const { return terms.total(); }
 };
 
@@ -46,26 +52,117 @@ struct SwitchChoice {
 struct PlanCandidate {
   std::string algorithm;
   std::int64_t num_chunks = 1;
-  double seconds = 0;
+  Terms terms;
+  [[nodiscard]] double seconds() const { return terms.total(); }
 };
 
 /// A planned tree.
 struct TreePlan {
   Plan plan;
-  std::vector<PlanCandidate> considered;  ///< gentree+: whole plans that it was compared with, best first
-  std::vector<SwitchChoice> switches;     ///< lowest first; the root is last
+  std::vector<PlanCandidate> considered;     ///< gentree+: the whole plans that it was compared with, best first
+  std::vector<SwitchChoice> switches;        ///< lowest first; the root is last
+  std::shared_ptr<const PricedPlan> priced;  ///< gentree+: the plan as it was priced; gentree prices switches only
 };
 
+/// How `gentree` works.
 struct GenTreeOptions {
   bool rearrange = true;  ///< false: the paper's GenTree*
-  ModelOptions model;
+  ModelOptions model;     ///< the model that it minimises
 };
 
-/// The paper's Algorithms 1 and 2.
+/// Plans a tree by the paper's Algorithms 1 and 2, for a vector of `size_floats` floats of 4 bytes.
 TreePlan gentree(const Topology& topology, double size_floats, const GenTreeOptions& options = {});
 
 /// Searches beyond GenTree, for the least cost under the model: never worse than any of the classic algorithms, gentree
 /// and gentree-norearrange on the same input. See docs/planner.md for the plans that it searches.
 TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelOptions& options = {});
+
+/// What decides between plans that are predicted to take nearly the same time.
+enum class Policy {
+  kModel,    ///< the least predicted time, always
+  kRuntime,  ///< what a Communicator does: the same, but a ring within kRingMargin where links suffer from incast
+};
+
+/// Policy::kRuntime takes a ring in place of gentree+'s plan when it is predicted to take at most this much longer.
+inline constexpr double kRingMargin = 0.05;
+
+/// What to plan. Only the topology has to be given.
+struct PlanRequest {
+  Topology topology;
+  double size_floats = 0;                   ///< the vector, in floats of 4 bytes
+  std::vector<AlgorithmSpec> algorithms{};  ///< the best of these; empty: gentree+. hcps and hring find their factors
+  ModelOptions model{};
+  Collective collective = Collective::kAllReduce;  ///< plans are chosen as AllReduces, then halved
+  Policy policy = Policy::kModel;
+  bool with_optimality = false;  ///< also judge an AllReduce's optimality, which looks at every message of every rank
+};
+
+/// The plan that Policy::kRuntime did not take, although it is predicted to be faster.
+struct PassedOver {
+  std::string algorithm;  ///< "hcps:8x3"
+  double excess = 0;      ///< of the chosen plan's predicted time over its own: 0.03 is 3% longer
+};
+
+/// A plan and everything that the planner knows about it.
+struct PlanAnswer {
+  AlgorithmSpec spec;                        ///< the algorithm that was taken, with its factors
+  Plan plan;                                 ///< of the collective that was asked for
+  std::shared_ptr<const PricedPlan> priced;  ///< `plan` on the network; busiest() is known if gentree+ made it
+  Terms terms;                               ///< priced->cost(size_floats)
+  std::vector<SwitchChoice> switches;        ///< lowest first; a flat algorithm has one, a single server none
+  std::vector<PlanCandidate> asked;          ///< what each algorithm of the request comes to as an AllReduce, in order
+  std::vector<PlanCandidate> considered;     ///< by gentree+: the whole plans that it compared, best first
+  std::int64_t num_considered = 1;           ///< factorisations and groupings that a flat algorithm was chosen from
+  LowerBound bound;                          ///< for an AllReduce on this network
+  std::optional<Optimality> optimality;      ///< when it was asked for
+  std::optional<PassedOver> passed_over;     ///< when the policy did not take the least predicted time
+  [[nodiscard]] double seconds() const { return terms.total(); }
+};
+
+/// Plans with each of the algorithms and takes the best one; the earlier one of two that cost the same. Throws
+/// InvalidArgument when factors do not fit the number of servers, or the size is negative or not finite.
+PlanAnswer plan(const PlanRequest& request);
+
+/// Throws InvalidArgument where plan() would because of the algorithm. Nothing is searched or priced.
+void check_algorithm(const AlgorithmSpec& spec, std::int64_t num_ranks);
+
+/// "8x3", "16".
+std::string factor_words(const std::vector<std::int64_t>& factors);
+/// What was decided, in a few words: "rack hcps 8x3; root cps 16".
+std::string plan_words(const std::vector<SwitchChoice>& switches);
+/// What the plan is on the command line, if it has a name there: a gentree+ plan may be "cps" or "hcps:8x3".
+std::string plan_name(const PlanAnswer& answer);
+/// Why this plan: "least predicted time on 'ss24'; next is hcps:8x3, 2.1% longer", or why a policy took another one.
+std::string choice_words(const PlanAnswer& answer, const Topology& topology);
+
+/// A decision table: which plan is best for which number of elements.
+struct DecisionTableRequest {
+  PlanRequest plan;       ///< what to plan; its size is replaced by those of the table
+  std::int64_t from = 1;  ///< elements, at least 1
+  std::int64_t to = 2;    ///< more than `from`
+  std::int64_t element_bytes = 4;
+  std::function<void(std::int64_t num_planned, std::int64_t count)> progress{};  ///< called after every size
+};
+
+/// What is best for one number of elements.
+struct DecisionPoint {
+  std::int64_t count = 0;
+  AlgorithmSpec spec;
+  std::vector<SwitchChoice> switches;
+  std::int64_t num_chunks = 1;
+  Terms terms;
+  /// Equal for equal plans, whatever their chunks: "hcps:8x3: root hcps 8x3".
+  [[nodiscard]] std::string words() const;
+};
+
+/// Sizes with the same plan: from `first` on, up to and including `last`.
+struct DecisionRow {
+  DecisionPoint first;
+  DecisionPoint last;
+};
+
+/// The rows cover every number of elements of the request. Where the plan changes is known to one element or to one
+/// part in ten thousand. Throws InvalidArgument as plan() does, and for an empty range.
+std::vector<DecisionRow> decision_table(const DecisionTableRequest& request);
 
 }  // namespace gar

@@ -17,10 +17,12 @@ namespace gar {
 struct Prediction {
   AlgorithmSpec spec;  ///< with factors: `hcps` has become its best factorisation
   Terms terms;
-  std::int64_t num_considered = 1;  ///< factorisations that the best one was chosen from
-  std::int64_t num_priced = 1;      ///< of these, how many had to be priced (the others are bounded by it)
-  bool is_complete = true;          ///< false when there were too many factorisations to settle them all
+  std::shared_ptr<const PricedPlan> priced;  ///< what the terms were taken from; null when num_priced is 0
+  std::int64_t num_considered = 1;           ///< factorisations that the best one was chosen from
+  std::int64_t num_priced = 1;               ///< of these, how many had to be priced (the others are bounded by it)
+  bool is_complete = true;                   ///< false when there were too many factorisations to settle them all
   [[nodiscard]] double seconds() const { return terms.total(); }
+  /// The algorithm as on the command line: "hcps:8x3".
   [[nodiscard]] std::string algorithm() const { return to_string(spec); }
 };
 
@@ -30,11 +32,12 @@ struct Flip {
   std::string algorithm;  ///< what is best from there on
 };
 
+/// Where the choice changes on both sides of where it was asked.
 struct Flips {
-  std::optional<Flip> below;
-  std::optional<Flip> above;
-  double searched_from = 0;  ///< the range in which flips were looked for
-  double searched_to = 0;
+  std::optional<Flip> below;  ///< the nearest change towards smaller values; empty: none was found
+  std::optional<Flip> above;  ///< the nearest change towards larger values; empty: none was found
+  double searched_from = 0;   ///< the lower end of the range in which flips were looked for
+  double searched_to = 0;     ///< the upper end of that range
 };
 
 /// Prices algorithms on one network; plans are built once and kept for other sizes.
@@ -51,7 +54,7 @@ class Predictor {
 
   /// One prediction per algorithm, best first; ties keep the order of the algorithms.
   [[nodiscard]] std::vector<Prediction> at(double size_floats);
-  /// Only those that take less than `seconds`, best first; cheaper than at(), for most of the others need not be
+  /// Only those that take less than `seconds`, best first; cheaper than at(), since most of the others need not be
   /// priced.
   [[nodiscard]] std::vector<Prediction> below(double size_floats, double seconds);
   /// The name of the best algorithm, without its factors; cheaper than at().
@@ -68,12 +71,12 @@ class Predictor {
 std::vector<AlgorithmSpec> classic_algorithms();
 
 /// The same network with `servers` servers below each of its lowest switches, when these are all alike (every switch
-/// that has servers has one run of equal servers, and equally many); nothing otherwise.
+/// that has servers has one run of equal servers, and equally many); empty otherwise.
 std::optional<Topology> with_servers_per_switch(const Topology& topology, std::int64_t servers);
 /// Servers below each lowest switch in that sense; 0 when they differ.
 std::int64_t servers_per_switch(const Topology& topology);
 
-/// The numbers of ranks (servers per lowest switch varied) at which another kind of algorithm becomes best; nothing
+/// The numbers of ranks (servers per lowest switch varied) at which another kind of algorithm becomes best; empty
 /// when the lowest switches differ.
 std::optional<Flips> rank_flips(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms,
                                 double size_floats, const ModelOptions& options = {});

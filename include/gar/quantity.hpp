@@ -13,9 +13,9 @@ inline constexpr std::int64_t kMaxVectorBytes = std::int64_t{1} << 62;
 
 /// A vector's length, in elements and in bytes.
 struct VectorSize {
-  DataType dtype = DataType::kFloat32;
-  std::int64_t count = 0;
-  std::int64_t bytes = 0;
+  DataType dtype = DataType::kFloat32;  ///< what every element is
+  std::int64_t count = 0;               ///< elements
+  std::int64_t bytes = 0;               ///< bytes: count times the size of an element
   /// Length in floats of 4 bytes, the unit of the model.
   [[nodiscard]] double floats() const { return static_cast<double>(bytes) / 4.0; }
 };
@@ -26,9 +26,12 @@ struct VectorSize {
 std::int64_t parse_bytes(std::string_view name, std::string_view text);
 /// A whole number of elements, "1e8" included.
 std::int64_t parse_count(std::string_view name, std::string_view text);
+/// An element type: "float32", "int8", ...
 DataType parse_dtype(std::string_view name, std::string_view text);
 
+/// The vector of that many bytes; UsageError when they are no whole number of elements, or more than kMaxVectorBytes.
 VectorSize vector_size_of_bytes(std::string_view name, std::string_view text, DataType dtype);
+/// The vector of that many elements; UsageError when it has more than kMaxVectorBytes.
 VectorSize vector_size_of_count(std::string_view name, std::string_view text, DataType dtype);
 
 }  // namespace gar

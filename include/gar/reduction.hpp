@@ -11,23 +11,27 @@
 
 namespace gar {
 
-/// 16-bit floating point numbers as bits; reductions accumulate them in float.
+/// An IEEE binary16 number as bits; reductions accumulate it in float.
 struct Float16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< sign, exponent and fraction, as IEEE binary16 orders them
   bool operator==(const Float16&) const = default;
 };
+/// The upper half of a float as bits; reductions accumulate it in float.
 struct Bfloat16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< the upper 16 bits of a float
   bool operator==(const Bfloat16&) const = default;
 };
 /// To the nearest, ties to even; overflow gives infinity, a NaN stays a (quiet) NaN.
 Float16 to_float16(float value);
+/// To the nearest, in the same way.
 Bfloat16 to_bfloat16(float value);
+/// Exact.
 float to_float(Float16 value);
+/// Exact.
 float to_float(Bfloat16 value);
 
-/// How results are written. Streaming stores go past the caches: better for results that are larger than these and
-/// are not read again soon.
+/// How results are written. Streaming (non-temporal) stores bypass the caches: better for results that are larger
+/// than the caches and are not read again soon.
 enum class Stores { kCached, kStreaming };
 
 /// out[i] = operands[0][i] op operands[1][i] op ... from left to right; with one operand a copy. 16-bit floats are
@@ -43,6 +47,7 @@ void copy(void* out, const void* in, std::int64_t bytes, Stores stores = Stores:
 /// The instruction set that reductions use on this machine: "AVX3_ZEN4", "AVX2", "NEON", "SCALAR", ...
 std::string_view simd_name();
 
+/// The DataType of a C++ type: integers by size and sign, float, double, Float16 and Bfloat16.
 template <class T>
 constexpr DataType data_type_of() {
   using U = std::remove_cv_t<T>;

@@ -30,14 +30,14 @@ enum class SimulationEngine { kAuto, kFlows, kClasses };
 
 /// A node instance of a topology: the one at `depth` (root = 0) above or at `rank`.
 struct NodePlace {
-  std::int64_t rank = 0;
-  int depth = 0;
+  std::int64_t rank = 0;  ///< a server at or below the node
+  int depth = 0;          ///< levels below the root; 0 is the root itself
   bool operator==(const NodePlace&) const = default;
 };
 
 /// Something that is wrong with the link from a node to its parent.
 struct LinkCondition {
-  NodePlace node;
+  NodePlace node;         ///< the node whose uplink it is
   bool up = true;         ///< applies to the direction towards the root
   bool down = true;       ///< applies to the direction away from it
   double capacity = 1;    ///< what is left of its capacity, 0 (failed) to any factor
@@ -46,23 +46,55 @@ struct LinkCondition {
 
 /// A server whose calculation takes `factor` times as long.
 struct SlowServer {
-  std::int64_t rank = 0;
-  double factor = 1;
+  std::int64_t rank = 0;  ///< the server
+  double factor = 1;      ///< above 1: slower
 };
 
+/// How far a simulation is.
 struct SimulationProgress {
-  double seconds = 0;  ///< simulated so far
-  double flows_done = 0;
-  double flows = 0;
+  double seconds = 0;     ///< simulated so far
+  double flows_done = 0;  ///< messages that have arrived
+  double flows = 0;       ///< messages of the whole run
 };
 
 /// One link direction. A class of `count` links that behave alike is named by its first one.
 struct LinkId {
-  NodePlace node;
-  bool is_down = false;
+  NodePlace node;        ///< the node below the link
+  bool is_down = false;  ///< the direction away from the root
 };
 /// "downlink of rack3".
 std::string link_name(const Topology& topology, const LinkId& link);
+
+/// A rank has finished a step.
+struct StepEvent {
+  std::int64_t rank = 0;
+  std::int64_t chunk = 0;
+  std::int64_t step = 0;
+  double start = 0;
+  double received = 0;  ///< when it had received everything
+  double done = 0;      ///< when it had reduced everything
+};
+
+/// A message has arrived.
+struct FlowEvent {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::int64_t chunk = 0;
+  std::int64_t step = 0;
+  double start = 0;    ///< when it was sent
+  double flowing = 0;  ///< when its bytes began to flow
+  double end = 0;      ///< when they had arrived
+  double floats = 0;
+  std::int64_t alike = 1;  ///< messages that did the same
+};
+
+/// From `time` on a link carries `flows` flows of `senders` senders.
+struct LoadEvent {
+  LinkId link;
+  double time = 0;
+  std::int64_t flows = 0;
+  std::int64_t senders = 0;
+};
 
 /// Receives what happens while it happens, for traces. Times in seconds from the start; ranks are the first ones of
 /// their class when classes are simulated.
@@ -72,22 +104,18 @@ class SimulationObserver {
   SimulationObserver(const SimulationObserver&) = delete;
   SimulationObserver& operator=(const SimulationObserver&) = delete;
   virtual ~SimulationObserver() = default;
-  /// Called once for every rank (or class of ranks) and link (or class), before anything happens.
+  /// Called once for every rank (or class of `alike` ranks), before anything happens.
   virtual void on_rank(std::int64_t rank, std::int64_t alike) = 0;
+  /// The same for every link direction (or class of them) that the plan uses.
   virtual void on_link(const LinkId& link, std::int64_t alike) = 0;
-  /// A rank has finished a step: it started at `start`, had received everything at `received`, was done at `done`.
-  virtual void on_step(std::int64_t rank, std::int64_t chunk, std::int64_t step, double start, double received,
-                       double done) = 0;
-  /// The message `from` -> `to` has arrived: sent at `start`, bytes flowing from `flowing` to `end`. `alike` messages
-  /// did the same.
-  virtual void on_flow(std::int64_t from, std::int64_t to, std::int64_t chunk, std::int64_t step, double start,
-                       double flowing, double end, double floats, std::int64_t alike) = 0;
-  /// From `time` on the link carries `flows` flows of `senders` senders.
-  virtual void on_load(const LinkId& link, double time, std::int64_t flows, std::int64_t senders) = 0;
+  virtual void on_step(const StepEvent& event) = 0;
+  virtual void on_flow(const FlowEvent& event) = 0;
+  virtual void on_load(const LoadEvent& event) = 0;
 };
 
+/// How a plan is simulated, and under which conditions.
 struct SimulationOptions {
-  bool barrier = false;  ///< nobody starts a step before everybody has finished the one before; chunks one by one
+  bool barrier = false;  ///< no rank starts a step before all have finished the one before; chunks run one by one
   SimulationEngine engine = SimulationEngine::kAuto;
   ModelKind model = ModelKind::kGenModel;        ///< kAbc: no incast and no memory access
   IncastDegree degree = IncastDegree::kSenders;  ///< kParticipants: w is one more
@@ -97,32 +125,36 @@ struct SimulationOptions {
   std::uint64_t seed = 1;  ///< of the jitter: the same seed gives the same delays, whatever the plan or engine
   bool keep_path = true;   ///< record the critical path (80 bytes for every step of a rank, up to kMaxPathRecords)
   SimulationObserver* observer = nullptr;
-  /// Called now and then; returning false ends the simulation, and the result is marked as partial.
+  /// Called at the start and then at most 20 times a second; returning false ends the simulation, and the result is
+  /// marked as partial.
   std::function<bool(const SimulationProgress&)> progress;
+  /// Real seconds since any moment, from which the time between two calls of `progress` is found. Empty: the steady
+  /// clock of the system.
+  std::function<double()> clock;
 };
 
 /// What a link direction did. `count` alike links are one entry, named by the first.
 struct LinkUse {
-  LinkId link;
-  std::int64_t count = 1;
-  double busy_seconds = 0;    ///< time with bytes flowing
-  double incast_seconds = 0;  ///< of these, what incast cost: the share epsilon has in the cost of a float
-  double floats = 0;          ///< carried, by each of them
-  std::int64_t max_senders = 0;
-  double utilisation = 0;  ///< mean over the whole run of (rate / capacity without incast)
+  LinkId link;                   ///< the link, or the first of those that are alike
+  std::int64_t count = 1;        ///< links that are alike
+  double busy_seconds = 0;       ///< time with bytes flowing
+  double incast_seconds = 0;     ///< of these, what incast cost: the share epsilon has in the cost of a float
+  double floats = 0;             ///< carried, by each of them
+  std::int64_t max_senders = 0;  ///< most senders on it at one moment
+  double utilisation = 0;        ///< mean over the whole run of (rate / capacity without incast)
 };
 
 /// What a stage of the plan did. Stages of different subtrees that have the same step numbers are one.
 struct StageUse {
-  std::string label;  ///< "rack level, 8-way exchange"
-  bool is_gather = false;
-  std::int64_t first_step = 0;
-  std::int64_t num_steps = 1;
-  double begin = 0;  ///< when the first rank started it (chunk after chunk)
-  double end = 0;    ///< when the last rank had finished it
-  LinkId busiest;    ///< the link that was full longest with its bytes
-  double busy_seconds = 0;
-  double incast_seconds = 0;
+  std::string label;               ///< "rack level, 8-way exchange"
+  bool is_gather = false;          ///< part of the AllGather
+  std::int64_t first_step = 0;     ///< step number of its first step
+  std::int64_t num_steps = 1;      ///< number of steps
+  double begin = 0;                ///< when the first rank started it (chunk after chunk)
+  double end = 0;                  ///< when the last rank had finished it
+  LinkId busiest;                  ///< the link that was full longest with its bytes
+  double busy_seconds = 0;         ///< that link was busy with the stage's bytes
+  double incast_seconds = 0;       ///< of these, what incast cost
   std::int64_t senders = 0;        ///< most of them on that link
   double calculation_seconds = 0;  ///< the most that a server calculated
 };
@@ -130,33 +162,36 @@ struct StageUse {
 /// One hop of the critical path: `from` sent a message when it could, `rank` waited for it and reduced.
 struct PathHop {
   bool is_message = false;  ///< false: no message was waited for, and `from` is `rank`
-  std::int64_t from = 0;    ///< with classes, the first of its class; may be that of `rank`, too
-  std::int64_t rank = 0;
-  std::int64_t chunk = 0;
-  std::int64_t step = 0;
-  double begin = 0;     ///< when `from` could send
-  double received = 0;  ///< when `rank` had the bytes
-  double end = 0;       ///< when `rank` had reduced them
-  Terms terms;          ///< of end - begin
-  LinkId link;          ///< what limited the flow at its end
+  std::int64_t from = 0;    ///< with classes, the first of its class; may be that of `rank` as well
+  std::int64_t rank = 0;    ///< the rank that was reached
+  std::int64_t chunk = 0;   ///< which chunk the message belongs to
+  std::int64_t step = 0;    ///< which step
+  double begin = 0;         ///< when `from` could send
+  double received = 0;      ///< when `rank` had the bytes
+  double end = 0;           ///< when `rank` had reduced them
+  Terms terms;              ///< of end - begin
+  LinkId link;              ///< what limited the flow at its end
 };
 
+/// What happened.
 struct Simulation {
-  double seconds = 0;
-  bool is_complete = true;  ///< false: ended by `progress`; everything else tells what had happened by then
-  Terms terms;              ///< of the critical path; their sum is `seconds`
-  double flows = 0;         ///< messages, those of alike ranks included
-  double flows_done = 0;
-  std::int64_t events = 0;  ///< moments at which something happened
-  std::int64_t solves = 0;  ///< times that rates had to be found
-  std::int64_t memoised_steps = 0;
-  SimulationEngine engine = SimulationEngine::kFlows;
-  std::int64_t rank_classes = 0;  ///< ranks that were simulated
-  std::int64_t flow_classes = 0;  ///< flows that were simulated
-  std::vector<LinkUse> links;     ///< those that carried anything, busiest first
-  std::vector<StageUse> stages;
+  double seconds = 0;               ///< when the last rank had finished
+  bool is_complete = true;          ///< false: ended by `progress`; everything else tells what had happened by then
+  Terms terms;                      ///< of the critical path; their sum is `seconds`
+  double flows = 0;                 ///< messages, those of alike ranks included
+  double flows_done = 0;            ///< messages that have arrived
+  std::int64_t events = 0;          ///< moments at which something happened
+  std::int64_t solves = 0;          ///< times that rates had to be found
+  std::int64_t memoised_steps = 0;  ///< steps of ranks that repeated earlier ones exactly and were not simulated again
+  SimulationEngine engine = SimulationEngine::kFlows;  ///< the engine that ran
+  std::int64_t rank_classes = 0;                       ///< ranks that were simulated
+  std::int64_t flow_classes = 0;                       ///< flows that were simulated
+  std::vector<LinkUse> links;                          ///< those that carried anything, busiest first
+  std::vector<StageUse> stages;                        ///< in the order of their steps
   std::vector<PathHop> path;  ///< first hop first; empty when there was too much to record (kMaxPathRecords)
+  /// The time of the critical path that went into latency, links and incast.
   [[nodiscard]] double communication_seconds() const { return terms.alpha + terms.beta + terms.epsilon; }
+  /// The time of the critical path that went into reducing.
   [[nodiscard]] double calculation_seconds() const { return terms.gamma + terms.delta; }
 };
 

@@ -12,13 +12,13 @@ double quantile(const std::vector<double>& sorted, double share);
 
 /// Seconds of the timed iterations.
 struct Spread {
-  double median = 0;
-  double min = 0;
-  double max = 0;
-  double p10 = 0;  ///< a tenth of the iterations was at most this
-  double p90 = 0;
+  double median = 0;  ///< half of the iterations took at most this
+  double min = 0;     ///< the fastest
+  double max = 0;     ///< the slowest
+  double p10 = 0;     ///< a tenth of the iterations took at most this
+  double p90 = 0;     ///< nine tenths of the iterations took at most this
 };
-/// `seconds` is not empty.
+/// Median, extremes and deciles. Precondition: `seconds` is not empty.
 Spread spread_of(std::vector<double> seconds);
 
 /// The geometric mean of some ratios; 1 when there are none.

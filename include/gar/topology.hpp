@@ -7,8 +7,10 @@
 // Units: alpha in seconds; beta, epsilon, gamma, delta in seconds per float of 4 bytes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,25 +29,47 @@ struct LinkParams {
   double beta = 0;              ///< seconds per float
   double epsilon = 0;           ///< extra seconds per float and sender beyond the threshold
   double incast_threshold = 0;  ///< senders that the link carries without incast (w_t)
-  double max_senders = 0;  ///< receivers below the link admit so many senders at once, and the parameters above hold
-                           ///< under that; 0: nothing is said. Costs do not depend on it
+  /// Receivers below the link admit at most this many senders at once, and the parameters above hold under that; 0:
+  /// nothing is said. Costs do not depend on it.
+  double max_senders = 0;
   bool operator==(const LinkParams&) const = default;
 };
 
-/// Parameters of a server's calculation.
+/// What a server's calculation costs.
 struct ServerParams {
   double gamma = 0;  ///< seconds per float added
   double delta = 0;  ///< seconds per float read from or written to memory
   bool operator==(const ServerParams&) const = default;
 };
 
+/// What is known about a parameter: a row of kLinkParams or kServerParams.
+template <class Params>
+struct ParamInfo {
+  const char* name;  ///< in files: "beta"
+  const char* unit;
+  double Params::*value;
+  bool is_optional = false;  ///< files may leave it out, which means 0
+};
+
+/// All parameters of a link, and all of a server. Checks, hashes, readers and writers go through these tables; a new
+/// parameter is a field above and a row here.
+inline constexpr std::array<ParamInfo<LinkParams>, 4> kLinkParams{
+    {{"beta", "s/float", &LinkParams::beta},
+     {"epsilon", "s/float", &LinkParams::epsilon},
+     {"incast_threshold", "senders", &LinkParams::incast_threshold},
+     {"max_senders", "senders", &LinkParams::max_senders, true}}};
+inline constexpr std::array<ParamInfo<ServerParams>, 2> kServerParams{
+    {{"gamma", "s/float", &ServerParams::gamma}, {"delta", "s/float", &ServerParams::delta}}};
+static_assert(sizeof(LinkParams) == kLinkParams.size() * sizeof(double), "every parameter of a link has a row");
+static_assert(sizeof(ServerParams) == kServerParams.size() * sizeof(double), "every parameter of a server has a row");
+
 /// Index of a node in `Topology`.
 using NodeId = std::int32_t;
 
 /// `count` consecutive children that are the same node.
 struct ChildRun {
-  NodeId node = 0;
-  std::int64_t count = 1;
+  NodeId node = 0;         ///< the child, by its id
+  std::int64_t count = 1;  ///< how often it comes in a row
   bool operator==(const ChildRun&) const = default;
 };
 
@@ -56,12 +80,13 @@ struct Node {
   LinkParams uplink;               ///< link to the parent; unused at the root
   ServerParams server;             ///< used by servers only
   std::vector<ChildRun> children;  ///< empty for a server
+  /// True for a leaf of the tree.
   [[nodiscard]] bool is_server() const { return children.empty(); }
 };
 
 /// One child instance of a switch.
 struct ChildPosition {
-  NodeId node = 0;
+  NodeId node = 0;                ///< the child, by its id
   std::size_t run = 0;            ///< which entry of Node::children
   std::int64_t index = 0;         ///< which instance of that run
   std::int64_t first_server = 0;  ///< first server below it, counted from the switch's first
@@ -77,23 +102,29 @@ class Topology {
   /// "switch" or "root", and parameters that are unused (the root's uplink, a switch's gamma and delta) become 0.
   Topology(std::string name, std::vector<Node> nodes, NodeId root);
 
+  /// The name of the network, as given.
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// The id of the root.
   [[nodiscard]] NodeId root() const { return root_; }
   /// Number of stored (shared) nodes; all of them reachable. Children have smaller ids than their parents.
   [[nodiscard]] NodeId num_nodes() const { return static_cast<NodeId>(nodes_.size()); }
+  /// A stored node, by its id.
   [[nodiscard]] const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   /// Servers below a node (1 for a server).
   [[nodiscard]] std::int64_t num_servers(NodeId id) const { return num_servers_[static_cast<std::size_t>(id)]; }
+  /// Servers of the whole network, and so the number of its ranks.
   [[nodiscard]] std::int64_t num_servers() const { return num_servers(root_); }
   /// Number of child instances of a node.
   [[nodiscard]] std::int64_t num_children(NodeId id) const { return num_children_[static_cast<std::size_t>(id)]; }
   /// Switch instances at and below a node (0 for a server).
   [[nodiscard]] std::int64_t num_switches(NodeId id) const { return num_switches_[static_cast<std::size_t>(id)]; }
+  /// Switch instances of the whole network.
   [[nodiscard]] std::int64_t num_switches() const { return num_switches(root_); }
   /// Levels of links below a node: 0 for a server.
   [[nodiscard]] int height(NodeId id) const { return height_[static_cast<std::size_t>(id)]; }
   /// Two nodes with the same shape are equal in everything but names (own uplink included).
   [[nodiscard]] std::int32_t shape(NodeId id) const { return shape_[static_cast<std::size_t>(id)]; }
+  /// Number of distinct shapes; they are numbered from 0.
   [[nodiscard]] std::int32_t num_shapes() const { return num_shapes_; }
 
   /// The child instance of switch `id` that contains the `server`-th server below it (counted from 0 at `id`).
@@ -139,11 +170,14 @@ struct ExpandedTree {
   std::vector<std::int32_t> parent;      ///< -1 for index 0; parent[i] < i otherwise
   std::vector<std::int32_t> end;         ///< one past the last instance below i (preorder)
   std::vector<std::int32_t> first_rank;  ///< ranks below i: [first_rank, last_rank), counted from this tree's first
+  /// One past the last rank below i.
   std::vector<std::int32_t> last_rank;
   std::vector<std::int32_t> depth;  ///< 0 for index 0
-  std::vector<NodeId> node;
-  std::vector<std::int32_t> leaf;  ///< index of each rank's server
+  std::vector<NodeId> node;         ///< the stored node that i is an instance of
+  std::vector<std::int32_t> leaf;   ///< index of each rank's server
+  /// Number of instances.
   [[nodiscard]] std::size_t size() const { return parent.size(); }
+  /// Number of servers, and so of ranks.
   [[nodiscard]] std::int32_t num_ranks() const { return last_rank.empty() ? 0 : last_rank[0]; }
 };
 
@@ -169,12 +203,24 @@ Topology make_leaf_spine(std::int64_t spines, std::int64_t leaves, std::int64_t 
 /// The k-ary fat tree (k pods of k/2 edge switches of k/2 servers), cores and aggregations folded. k even.
 Topology make_fat_tree(std::int64_t k, const PaperParams& params = {});
 
-/// True for the names that `builtin_topology` knows.
+/// The names that `builtin_topology` knows: ss24 ss32 sym384 sym512 asy384 cdc384, the paper's networks.
+std::span<const std::string_view> builtin_topologies();
 bool is_builtin_topology(std::string_view name);
-/// ss24 ss32 sym384 sym512 asy384 cdc384: the paper's networks. Throws InvalidArgument.
+/// Throws InvalidArgument.
 Topology builtin_topology(std::string_view name);
+
+/// A kind of network that is made from numbers.
+struct TopologyGenerator {
+  std::string_view name;        ///< "leafspine"
+  std::string_view form;        ///< how it is written: "leafspine:SPINESxLEAVESxSERVERS"
+  std::string_view example;     ///< "leafspine:4x16x24"
+  std::size_t num_factors = 0;  ///< how many numbers it takes; 0: any number of them
+  Topology (*make)(const std::vector<std::int64_t>& factors) = nullptr;
+};
+/// All generators, in the order in which people see them.
+std::span<const TopologyGenerator> topology_generators();
 /// A built-in name or a generator ("star:24", "tree:16x24", "leafspine:4x16x24", "fattree:8"). Throws InvalidArgument
-/// with the accepted forms.
+/// with the forms that exist.
 Topology topology_from_spec(std::string_view spec);
 
 }  // namespace gar

@@ -18,12 +18,14 @@ namespace gar {
 /// Says for every rank which stage a step belongs to.
 class StageLabels {
  public:
+  /// Keeps a reference to the plan, which must outlive it.
   explicit StageLabels(const Plan& plan);
   /// A label for every step of the rank, as {first step, label}, ascending.
   struct Span {
-    std::int64_t first = 0;
-    std::string label;
+    std::int64_t first = 0;  ///< first step that the label is for
+    std::string label;       ///< as StageUse::label
   };
+  /// The labels of a rank's steps, ascending by first step.
   [[nodiscard]] std::vector<Span> of_rank(std::int64_t rank) const;
 
  private:
@@ -31,17 +33,18 @@ class StageLabels {
   PlanIndex index_;
 };
 
+/// Writes the trace event by event, as the simulation calls it.
 class TraceWriter final : public SimulationObserver {
  public:
+  /// Begins the document. All three arguments must outlive the writer.
   TraceWriter(std::ostream& out, const Plan& plan, const Topology& topology);
 
   void on_rank(std::int64_t rank, std::int64_t alike) override;
+  /// A track for every link direction (or class of them).
   void on_link(const LinkId& link, std::int64_t alike) override;
-  void on_step(std::int64_t rank, std::int64_t chunk, std::int64_t step, double start, double received,
-               double done) override;
-  void on_flow(std::int64_t from, std::int64_t to, std::int64_t chunk, std::int64_t step, double start, double flowing,
-               double end, double floats, std::int64_t alike) override;
-  void on_load(const LinkId& link, double time, std::int64_t flows, std::int64_t senders) override;
+  void on_step(const StepEvent& event) override;
+  void on_flow(const FlowEvent& event) override;
+  void on_load(const LoadEvent& event) override;
 
   /// Closes what is open at `seconds` and the document; `about`, a JSON value, goes to "otherData".
   void finish(double seconds, const std::string& about);

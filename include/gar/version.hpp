@@ -3,9 +3,11 @@
 
 #include <string_view>
 
+/// GenAllReduce: plans, proves, prices, simulates and runs AllReduce. The main page says which header answers which
+/// question.
 namespace gar {
 
-/// "0.1.0".
+/// The version of the library, "0.1.0".
 std::string_view version();
 
 }  // namespace gar

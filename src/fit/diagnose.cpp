@@ -99,15 +99,16 @@ std::vector<Suspect> suspects_of(const Profile& profile, const Parameters& param
     const double value = parameters.values[static_cast<std::size_t>(p)];
     out.push_back({name, static_cast<std::size_t>(p), value > 0 ? value : unit_if_zero});
   };
-  for (int level = 0; level < index.num_levels(); ++level) {
+  for (int p = 0; p < index.size(); ++p) {
+    const int level = index.level(p);
+    if (level < 0) {
+      add(index.name(p), p, 0);
+      continue;
+    }
     const LevelProfile& one = profile.levels[static_cast<std::size_t>(level)];
     const std::string where = index.num_levels() == 1 ? "" : fmt::format(" of level {} ({})", level, one.name);
-    add("alpha" + where, ParamIndex::alpha(level), 0);
-    add("beta" + where, ParamIndex::beta(level), 0);
-    add("epsilon" + where, ParamIndex::epsilon(level), 0.05 * one.beta.value);
+    add(index.name(p) + where, p, p == ParamIndex::epsilon(level) ? 0.05 * one.beta.value : 0);
   }
-  add("gamma", index.gamma(), 0);
-  add("delta", index.delta(), 0);
   std::erase_if(out, [](const Suspect& s) { return s.unit <= 0; });
   return out;
 }

@@ -26,12 +26,9 @@ constexpr double kPartOfDirection = 0.05;
 constexpr double kClearlyNegative = 2;  // standard errors
 
 std::string param_name(const ParamIndex& index, int p, const std::vector<std::string>& levels) {
-  if (p == index.gamma()) return "gamma";
-  if (p == index.delta()) return "delta";
-  const char* names[] = {"alpha", "beta", "epsilon"};
-  if (index.num_levels() == 1) return names[p % 3];
-  const auto level = static_cast<std::size_t>(p / 3);
-  return fmt::format("{} of level {} ({})", names[p % 3], level, level < levels.size() ? levels[level] : "");
+  if (index.level(p) < 0 || index.num_levels() == 1) return index.name(p);
+  const auto level = static_cast<std::size_t>(index.level(p));
+  return fmt::format("{} of level {} ({})", index.name(p), level, level < levels.size() ? levels[level] : "");
 }
 
 /// Loss per degree of freedom turns a difference of losses into an F statistic.

@@ -23,7 +23,7 @@ namespace {
 /// Between links with equal load, the one with more senders counts; little enough to change no other comparison.
 constexpr double kTie = 1e-9;
 
-struct Probe {
+struct ParameterProbe {
   int alpha_level = -1;
   int link_level = -1;
   bool has_calculation = false;
@@ -31,7 +31,7 @@ struct Probe {
 };
 
 /// The topology with unit parameters in one place; links that are slower than others of their level keep that.
-Topology probe_topology(const Topology& shape, const Probe& probe) {
+Topology probe_topology(const Topology& shape, const ParameterProbe& probe) {
   double fastest = std::numeric_limits<double>::infinity();
   for (NodeId id = 0; id < shape.num_nodes(); ++id) {
     if (id != shape.root() && shape.height(id) == probe.link_level)
@@ -46,8 +46,9 @@ Topology probe_topology(const Topology& shape, const Probe& probe) {
                                                                             : 0.0;
     const double slower = probe.has_links && fastest > 0 ? node.uplink.beta / fastest : 1.0;
     node.uplink = {};
-    if (probe.link_level == height) node.uplink = {slower, kTie, 0};
-    node.server = probe.has_calculation ? ServerParams{1, 1} : ServerParams{};
+    if (probe.link_level == height) node.uplink = {.beta = slower, .epsilon = kTie};
+    node.server = {};
+    if (probe.has_calculation) node.server = {.gamma = 1, .delta = 1};
     nodes.push_back(std::move(node));
   }
   return {shape.name(), std::move(nodes), shape.root()};
@@ -61,10 +62,8 @@ Plan plan_of(const Observation& observation) {
                     "such as ring, rhd, cps and hcps:4x3",
                     to_string(observation.algorithm)));
   }
-  Plan plan = build_plan(observation.algorithm, static_cast<std::int64_t>(observation.servers.size()));
-  if (observation.collective == Collective::kReduceScatter) return as_reduce_scatter(plan);
-  if (observation.collective == Collective::kAllGather) return as_all_gather(plan);
-  return plan;
+  const auto num_ranks = static_cast<std::int64_t>(observation.servers.size());
+  return as_collective(build_plan(observation.algorithm, num_ranks), observation.collective);
 }
 
 void add_plan(const Observation& observation, const Place& place, Features& out) {
@@ -73,7 +72,7 @@ void add_plan(const Observation& observation, const Place& place, Features& out)
   const double size = observation.size_floats;
   const int num_levels = topology.height(topology.root());
   for (int level = 0; level < num_levels; ++level) {
-    Probe probe;
+    ParameterProbe probe;
     probe.alpha_level = level;
     const Topology latencies = place_ranks(probe_topology(topology, probe), observation.servers);
     out.alphas[static_cast<std::size_t>(level)] = PricedPlan(plan, latencies).cost(0).alpha;
@@ -88,7 +87,7 @@ void add_plan(const Observation& observation, const Place& place, Features& out)
       out.stages[s].push_back({level, size * stages[s].slope.beta, static_cast<double>(stages[s].senders)});
     }
   }
-  Probe probe;
+  ParameterProbe probe;
   probe.has_calculation = true;
   const Terms calculation = PricedPlan(plan, place_ranks(probe_topology(topology, probe), observation.servers)).cost(1);
   out.adds = size * calculation.gamma;
@@ -243,11 +242,10 @@ double seconds_of(const Features& features, const Parameters& parameters) {
 Parameters parameters_of(const Profile& profile) {
   Parameters out;
   for (const LevelProfile& level : profile.levels) {
-    out.values.insert(out.values.end(), {level.alpha.value, level.beta.value, level.epsilon.value});
+    for (const LevelParam& param : kLevelParams) out.values.push_back((level.*param.estimate).value);
     out.thresholds.push_back(level.incast_threshold.value);
   }
-  out.values.push_back(profile.gamma.value);
-  out.values.push_back(profile.delta.value);
+  for (const ServerParam& param : kFittedServerParams) out.values.push_back((profile.*param.estimate).value);
   return out;
 }
 

@@ -1,25 +1,54 @@
 // What the model needs to know about an observation: how often it pays each parameter.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "gar/fit.hpp"
+#include "gar/profile.hpp"
 
 namespace gar {
 
-/// Parameters of a network: alpha, beta and epsilon of level 0, of level 1, ..., then gamma and delta.
+/// A parameter that every level of the network has.
+struct LevelParam {
+  const char* name;
+  Estimate LevelProfile::*estimate;
+};
+inline constexpr std::array<LevelParam, 3> kLevelParams{
+    {{"alpha", &LevelProfile::alpha}, {"beta", &LevelProfile::beta}, {"epsilon", &LevelProfile::epsilon}}};
+
+/// A parameter of the servers, in the order of kServerParams.
+struct ServerParam {
+  const char* name;
+  Estimate Profile::*estimate;
+};
+inline constexpr std::array<ServerParam, kServerParams.size()> kFittedServerParams{
+    {{"gamma", &Profile::gamma}, {"delta", &Profile::delta}}};
+static_assert(kFittedServerParams.back().name != nullptr, "every parameter of a server has a row");
+
+/// Parameters of a network: those of kLevelParams for level 0, for level 1, ..., then those of the servers.
 class ParamIndex {
  public:
   explicit ParamIndex(int num_levels) : num_levels_(num_levels) {}
   [[nodiscard]] int num_levels() const { return num_levels_; }
-  [[nodiscard]] int size() const { return 3 * num_levels_ + 2; }
-  [[nodiscard]] static int alpha(int level) { return 3 * level; }
-  [[nodiscard]] static int beta(int level) { return 3 * level + 1; }
-  [[nodiscard]] static int epsilon(int level) { return 3 * level + 2; }
-  [[nodiscard]] int gamma() const { return 3 * num_levels_; }
-  [[nodiscard]] int delta() const { return 3 * num_levels_ + 1; }
+  [[nodiscard]] int size() const { return server(static_cast<int>(kFittedServerParams.size())); }
+  [[nodiscard]] static int alpha(int level) { return kPerLevel * level; }
+  [[nodiscard]] static int beta(int level) { return kPerLevel * level + 1; }
+  [[nodiscard]] static int epsilon(int level) { return kPerLevel * level + 2; }
+  /// The k-th of kFittedServerParams.
+  [[nodiscard]] int server(int k) const { return kPerLevel * num_levels_ + k; }
+  [[nodiscard]] int gamma() const { return server(0); }
+  [[nodiscard]] int delta() const { return server(1); }
+  /// "alpha", "gamma".
+  [[nodiscard]] const char* name(int p) const {
+    return p < server(0) ? kLevelParams[static_cast<std::size_t>(p % kPerLevel)].name
+                         : kFittedServerParams[static_cast<std::size_t>(p - server(0))].name;
+  }
+  /// The level that a parameter belongs to; -1 for those of the servers.
+  [[nodiscard]] int level(int p) const { return p < server(0) ? p / kPerLevel : -1; }
 
  private:
+  static constexpr int kPerLevel = static_cast<int>(kLevelParams.size());
   int num_levels_;
 };
 
@@ -50,12 +79,11 @@ struct Place {
   /// charges beta for both halves, so beta is half of a copy here, and an AllGather by itself costs it twice.
   bool is_direct = false;
 };
-inline bool is_direct(const Provenance& provenance) { return provenance.transport == "cuda-ipc"; }
 inline Place place_of(const Profile& profile) {
-  return {profile.topology, profile.cores, profile.is_memory, true, is_direct(profile.provenance)};
+  return {profile.topology, profile.cores, profile.is_memory, true, profile.access == OperandAccess::kDirect};
 }
 inline Place place_of(const Measurements& measured) {
-  return {measured.topology, measured.cores, measured.is_memory, false, is_direct(measured.provenance)};
+  return {measured.topology, measured.cores, measured.is_memory, false, measured.access == OperandAccess::kDirect};
 }
 
 /// Throws InvalidArgument when the servers are none of the topology's or the algorithm does not fit them.

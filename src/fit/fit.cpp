@@ -275,7 +275,7 @@ Regression regress(const Selection& selection, const Measurements& measurements,
   std::vector<const Observation*> without = selection.admitted;
   std::erase_if(without, [](const Observation* one) { return one->kind == ObservationKind::kReduction; });
   // A GPU runs the same kernels at the same speed in both.
-  const bool may_leave_out = measurements.is_memory && !is_direct(measurements.provenance) &&
+  const bool may_leave_out = measurements.is_memory && measurements.access == OperandAccess::kCopied &&
                              without.size() < selection.admitted.size() &&
                              static_cast<int>(without.size()) >
                                  ParamIndex(measurements.topology.height(measurements.topology.root())).size() + 2;
@@ -360,15 +360,12 @@ std::string describe(const Observation& observation) {
   if (observation.kind == ObservationKind::kReduction)
     return fmt::format("reduction of {} vectors, {}, {}", observation.fan_in, ranks, size);
   if (observation.kind == ObservationKind::kGather) return fmt::format("all to one, {}, {}", ranks, size);
-  const char* what = observation.collective == Collective::kAllReduce       ? "all_reduce"
-                     : observation.collective == Collective::kReduceScatter ? "reduce_scatter"
-                                                                            : "all_gather";
   const std::string how = observation.is_native ? "the library's own"
                           : observation.plan    ? observation.plan->algorithm
                                                 : to_string(observation.algorithm);
   const std::string admitted =
       observation.max_senders > 0 ? fmt::format(", {} senders at once", observation.max_senders) : "";
-  return fmt::format("{} {}, {}, {}{}", how, what, ranks, size, admitted);
+  return fmt::format("{} {}, {}, {}{}", how, to_string(observation.collective), ranks, size, admitted);
 }
 
 bool is_same_cell(const Observation& a, const Observation& b) {
@@ -389,8 +386,20 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
   how.level_names = level_names(measurements.topology);
   const std::optional<bool> congestion = has_congestion(observations);
   if (selection.max_senders == 0) how.has_congestion = congestion;
-  Profile profile{measurements.topology, {}, {}, {}, {}, measurements.cores, measurements.links, {}, {}, {}, {}, {},
-                  measurements.is_memory};
+  Profile profile{measurements.topology,
+                  {},
+                  {},
+                  {},
+                  {},
+                  measurements.cores,
+                  measurements.links,
+                  {},
+                  {},
+                  {},
+                  {},
+                  {},
+                  measurements.is_memory,
+                  measurements.access};
   const Regression found = regress(selection, measurements, how, options);
   const Problem& problem = found.problem;
   const Fitted& fitted = found.fitted;

@@ -46,8 +46,10 @@ class Overlay {
 
   [[nodiscard]] LinkParams link(std::size_t height) const {
     const LevelProfile& level = profile_.levels[height];
-    return {level.beta.value, level.epsilon.value, level.incast_threshold.value,
-            static_cast<double>(level.max_senders)};
+    return {.beta = level.beta.value,
+            .epsilon = level.epsilon.value,
+            .incast_threshold = level.incast_threshold.value,
+            .max_senders = static_cast<double>(level.max_senders)};
   }
 
   /// A server below a switch with `num_ranks` servers of its own; they share the cores.
@@ -56,7 +58,7 @@ class Overlay {
     if (!is_new) return found->second;
     const double share = profile_.cores > 0 ? std::max(1.0, static_cast<double>(num_ranks) / profile_.cores) : 1.0;
     Node node = topology_.node(id);
-    node.server = {profile_.gamma.value * share, profile_.delta.value * share};
+    node.server = {.gamma = profile_.gamma.value * share, .delta = profile_.delta.value * share};
     if (!profile_.levels.empty()) {
       const double link_share = profile_.is_memory ? share : 1.0;
       node.alpha = profile_.levels.front().alpha.value / 2 * link_share;
@@ -105,28 +107,22 @@ std::string_view to_string(Incast incast) {
   }
 }
 
+std::string_view to_string(OperandAccess access) { return access == OperandAccess::kDirect ? "direct" : "copied"; }
+
 Topology lay_over(const Profile& profile, const Topology& topology, std::vector<int>* unknown_levels) {
   Overlay overlay(profile, topology);
   if (unknown_levels != nullptr) *unknown_levels = overlay.unknown_levels();
   return overlay.run();
 }
 
-namespace {
-
-const SizeCorrection* find_correction(const Profile& profile, double bytes) {
+const SizeCorrection* correction_of(const Profile& profile, double bytes) {
   const auto found = std::find_if(profile.corrections.begin(), profile.corrections.end(),
                                   [&](const SizeCorrection& c) { return bytes >= c.from_bytes && bytes < c.to_bytes; });
   return found == profile.corrections.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
-const SizeCorrection* correction_of(const std::optional<Profile>& profile, double bytes) {
-  return profile ? find_correction(*profile, bytes) : nullptr;
-}
-
 double corrected(const Profile& profile, double seconds, double bytes) {
-  const SizeCorrection* correction = find_correction(profile, bytes);
+  const SizeCorrection* correction = correction_of(profile, bytes);
   return correction == nullptr ? seconds : seconds * correction->factor.value;
 }
 

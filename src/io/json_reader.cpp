@@ -1,6 +1,7 @@
 #include "io/json_reader.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "gar/errors.hpp"
+#include "io/json_text.hpp"
 #include "io/text_file.hpp"
 
 namespace gar {
@@ -81,6 +83,19 @@ std::string described(const nlohmann::json& value) {
   return printable(value.dump());
 }
 
+/// Are both of one kind, and is the version of `found` ("gar.profile/3") above that of `newest` ("gar.profile/2")?
+bool is_newer(std::string_view found, std::string_view newest) {
+  const std::size_t slash = newest.rfind('/') + 1;
+  if (found.substr(0, slash) != newest.substr(0, slash)) return false;
+  const auto version_of = [&](std::string_view schema) {
+    int number = 0;
+    const char* end = schema.data() + schema.size();
+    const auto [rest, error] = std::from_chars(schema.data() + slash, end, number);
+    return error == std::errc() && rest == end ? number : 0;
+  };
+  return version_of(found) > version_of(newest);
+}
+
 std::string number_words(double least, double most) {
   if (std::isinf(most)) return fmt::format("a finite number of at least {}", least);
   return fmt::format("a number from {} to {}", least, most);
@@ -96,9 +111,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& source) {
     return nlohmann::json::parse(text, [&guard](int depth, nlohmann::json::parse_event_t event,
                                                 nlohmann::json& parsed) { return guard(depth, event, parsed); });
   } catch (const nlohmann::json::exception& error) {
-    std::string_view what = error.what();
-    if (const auto bracket = what.find("] "); bracket != std::string_view::npos) what.remove_prefix(bracket + 2);
-    throw ParseError(fmt::format("{}: not valid JSON: {}", source, printable(what, 300)));
+    throw ParseError(fmt::format("{}: not valid JSON: {}", source, problem_of(error)));
   }
 }
 
@@ -116,7 +129,7 @@ void JsonPlace::refuse(const std::string& accepted) const {
   fail(fmt::format("is {}; accepted: {}", described(*value_), accepted));
 }
 
-void JsonPlace::expect_fields(std::initializer_list<std::string_view> fields) const {
+void JsonPlace::expect_fields(std::span<const std::string_view> fields) const {
   if (!value_->is_object()) refuse(fmt::format("an object with the fields {}", fmt::join(fields, ", ")));
   for (const auto& [name, ignored] : value_->items()) {
     if (std::find(fields.begin(), fields.end(), name) == fields.end())
@@ -178,23 +191,20 @@ std::vector<JsonPlace> JsonPlace::items(std::string_view accepted) const {
   return result;
 }
 
-void check_schema(const JsonPlace& document, std::string_view schema, std::string_view made_by) {
-  if (!document.value().is_object()) document.refuse(fmt::format("an object with the schema \"{}\"", schema));
-  const JsonPlace place = document.at("schema", fmt::format("\"{}\" ({})", schema, made_by));
+std::string_view check_schema(const JsonPlace& document, std::span<const std::string_view> schemas,
+                              std::string_view made_by) {
+  const std::string accepted = fmt::format("\"{}\"", fmt::join(schemas, "\" or \""));
+  if (!document.value().is_object()) document.refuse(fmt::format("an object with the schema {}", accepted));
+  const JsonPlace place = document.at("schema", fmt::format("{} ({})", accepted, made_by));
   const std::string found = place.text();
-  if (const auto version = document.find("gar_version")) (void)version->text();
-  if (found == schema) return;
-  const std::size_t slash = schema.rfind('/') + 1;
-  int number = 0;
-  const char* end = found.data() + found.size();
-  const bool is_same_kind = found.starts_with(schema.substr(0, slash));
-  if (is_same_kind) {
-    const auto [rest, error] = std::from_chars(found.data() + slash, end, number);
-    if (error == std::errc() && rest == end && number > 1)
-      place.fail(
-          fmt::format("is \"{}\", written by a newer gar than this one; accepted: \"{}\"", printable(found), schema));
+  if (const auto gar_version = document.find("gar_version")) (void)gar_version->text();
+  const auto known = std::find(schemas.begin(), schemas.end(), found);
+  if (known != schemas.end()) return *known;
+  if (is_newer(found, schemas.front())) {
+    place.fail(
+        fmt::format("is \"{}\", written by a newer gar than this one; accepted: {}", printable(found), accepted));
   }
-  place.fail(fmt::format("is \"{}\"; accepted: \"{}\" ({})", printable(found), schema, made_by));
+  place.fail(fmt::format("is \"{}\"; accepted: {} ({})", printable(found), accepted, made_by));
 }
 
 }  // namespace gar

@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,10 @@ class JsonPlace {
   [[noreturn]] void refuse(const std::string& accepted) const;
 
   /// Demands an object with no fields but these.
-  void expect_fields(std::initializer_list<std::string_view> fields) const;
+  void expect_fields(std::initializer_list<std::string_view> fields) const {
+    expect_fields(std::span(fields.begin(), fields.size()));
+  }
+  void expect_fields(std::span<const std::string_view> fields) const;
   [[nodiscard]] std::optional<JsonPlace> find(std::string_view field) const;
   /// The field, which must be there; `accepted` says what should stand in it.
   [[nodiscard]] JsonPlace at(std::string_view field, std::string_view accepted) const;
@@ -55,8 +59,9 @@ class JsonPlace {
   std::string path_;
 };
 
-/// Checks "schema" (`schema` is "gar.profile/1") and the optional "gar_version". `made_by` tells where such files come
-/// from.
-void check_schema(const JsonPlace& document, std::string_view schema, std::string_view made_by);
+/// Checks "schema" and the optional "gar_version", and returns the schema that was found. `schemas` are those that are
+/// accepted, the newest ("gar.profile/2") first; `made_by` tells where such files come from.
+std::string_view check_schema(const JsonPlace& document, std::span<const std::string_view> schemas,
+                              std::string_view made_by);
 
 }  // namespace gar

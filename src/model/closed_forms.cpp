@@ -5,14 +5,17 @@
 //     alpha + (f - 1) s (beta + e(f)) + (f - 1) s gamma + (f + 1) s delta
 // and its mirror image in the AllGather the same without the last two terms. Everything below is a sum of such steps.
 //
+// The table at the end gives them by the name of the algorithm (src/plan/algorithms/registry.cpp).
+//
 // Deviation: where the printed tables disagree with this derivation we follow the derivation and keep the printed form
-// beside it (Reduce-Broadcast is charged incast for its broadcast, which has one sender; RHD's volume for N that is no
+// next to it (Reduce-Broadcast is charged incast for its broadcast, which has one sender; RHD's volume for N that is no
 // power of two; the indices of HCPS's delta and epsilon terms and the missing factor 2 for its AllGather).
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 
 #include "gar/errors.hpp"
 #include "gar/model.hpp"
@@ -39,21 +42,6 @@ Terms both_halves(std::int64_t f, double s, const OneSwitch& p, double steps = 1
 }
 
 }  // namespace
-
-Terms& Terms::operator+=(const Terms& other) {
-  alpha += other.alpha;
-  beta += other.beta;
-  gamma += other.gamma;
-  delta += other.delta;
-  epsilon += other.epsilon;
-  return *this;
-}
-
-Terms operator+(Terms a, const Terms& b) { return a += b; }
-
-Terms operator*(double factor, const Terms& t) {
-  return {factor * t.alpha, factor * t.beta, factor * t.gamma, factor * t.delta, factor * t.epsilon};
-}
 
 OneSwitch one_switch_params(const Topology& topology, IncastDegree degree) {
   const Node& root = topology.node(topology.root());
@@ -171,6 +159,80 @@ Terms printed_hcps(const std::vector<std::int64_t>& factors, double size_floats,
     rest /= static_cast<double>(factors[i]);
   }
   return t;
+}
+
+namespace {
+
+/// What a closed form is asked for.
+struct Question {
+  const AlgorithmSpec& spec;
+  std::int64_t n = 1;
+  double size_floats = 0;
+  const OneSwitch& p;
+};
+
+// A group of uneven HCPS may have one member less than the factors say.
+Terms uneven_hcps_bound(const Question& q) {
+  std::vector<std::int64_t> smaller = q.spec.factors;
+  smaller[0] = std::max<std::int64_t>(smaller[0] - 1, 1);
+  double volume = 1;
+  for (const std::int64_t f : q.spec.factors) volume *= static_cast<double>(f);
+  double kept = 1;
+  for (const std::int64_t f : smaller) kept *= static_cast<double>(f);
+  return closed_hcps(smaller, q.size_floats * kept / volume, q.p);
+}
+
+std::int64_t one_step_per_factor(const AlgorithmSpec& spec) { return static_cast<std::int64_t>(spec.factors.size()); }
+
+std::int64_t ring_steps_per_factor(const AlgorithmSpec& spec) {
+  std::int64_t steps = 0;
+  for (const std::int64_t f : spec.factors) steps += f - 1;
+  return steps;
+}
+
+struct ClosedForm {
+  std::string_view algorithm;
+  Terms (*cost)(const Question& q);
+  /// Steps of each half that follow from the factors; null: left to the closed form.
+  std::int64_t (*num_steps)(const AlgorithmSpec& spec) = nullptr;
+  /// For uneven groups the form above is not exact, and this bounds it; null: there are none.
+  Terms (*uneven_bound)(const Question& q) = nullptr;
+};
+
+constexpr ClosedForm kClosedForms[] = {
+    {"reduce-broadcast", [](const Question& q) { return closed_reduce_broadcast(q.n, q.size_floats, q.p); }},
+    {"ring", [](const Question& q) { return closed_ring(q.n, q.size_floats, q.p); }},
+    {"rhd", [](const Question& q) { return closed_rhd(q.n, q.size_floats, q.p); }},
+    {"cps", [](const Question& q) { return closed_cps(q.n, q.size_floats, q.p); }},
+    {"hcps", [](const Question& q) { return closed_hcps(q.spec.factors, q.size_floats, q.p); }, one_step_per_factor,
+     uneven_hcps_bound},
+    {"hring", [](const Question& q) { return closed_hierarchical_ring(q.spec.factors, q.size_floats, q.p); },
+     ring_steps_per_factor},
+};
+
+// Null when there is none, or when factors that it needs are missing.
+const ClosedForm* form_of(const AlgorithmSpec& spec) {
+  if (needs_factors(spec)) return nullptr;
+  const auto* found = std::find_if(std::begin(kClosedForms), std::end(kClosedForms),
+                                   [&](const ClosedForm& form) { return form.algorithm == spec.name; });
+  return found == std::end(kClosedForms) ? nullptr : found;
+}
+
+}  // namespace
+
+std::optional<Terms> closed_form(const AlgorithmSpec& spec, std::int64_t n, double size_floats, const OneSwitch& p) {
+  const ClosedForm* form = form_of(spec);
+  if (form == nullptr || spec.uneven) return std::nullopt;
+  return form->cost({spec, n, size_floats, p});
+}
+
+std::optional<ClosedBound> closed_bound(const AlgorithmSpec& spec, std::int64_t n, double size_floats,
+                                        const OneSwitch& p) {
+  const ClosedForm* form = form_of(spec);
+  if (form == nullptr || (spec.uneven && form->uneven_bound == nullptr)) return std::nullopt;
+  const Question question{spec, n, size_floats, p};
+  const Terms terms = spec.uneven ? form->uneven_bound(question) : form->cost(question);
+  return ClosedBound{terms.total(), form->num_steps == nullptr ? 0 : form->num_steps(spec)};
 }
 
 }  // namespace gar

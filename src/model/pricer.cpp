@@ -24,26 +24,25 @@
 #include "gar/errors.hpp"
 #include "gar/model.hpp"
 #include "model/digit_loads.hpp"
-#include "model/labels.hpp"
 #include "model/link_loads.hpp"
 
 namespace gar {
 
 namespace {
 
-/// Where a range of ranks lies: the lowest switch (or server) that contains it.
-struct Place {
+/// The lowest switch (or server) that contains a range of ranks.
+struct NodeSpan {
   NodeId node = 0;
-  std::int64_t node_first = 0;  // global rank of that node's first server
+  std::int64_t first_rank = 0;  // global rank of its first server
   int depth = 0;
 };
 
-Place find_place(const Topology& topology, std::int64_t first, std::int64_t last) {
-  Place p{topology.root(), 0, 0};
+NodeSpan enclosing_span(const Topology& topology, std::int64_t first, std::int64_t last) {
+  NodeSpan p{topology.root(), 0, 0};
   for (;;) {
     const Node& n = topology.node(p.node);
     bool descended = false;
-    std::int64_t at = p.node_first;
+    std::int64_t at = p.first_rank;
     for (const ChildRun& run : n.children) {
       const std::int64_t size = topology.num_servers(run.node);
       if (first < at + run.count * size) {
@@ -77,14 +76,10 @@ class Pricer {
     out_.has_gather_ = plan_.collective != Collective::kReduceScatter && !plan_.is_explicit();
     if (plan_.num_ranks == 1) return;
     if (plan_.is_explicit()) {
-      PricedPlan::Unit unit;
-      const Place place{topology_.root(), 0, 0};
-      Busy busy;
-      const PricingTree& pt = tree_of(place);
-      if (options_.overlap) busy.resize(pt.tree.size(), static_cast<std::size_t>(plan_.num_ranks));
-      lockstep(place, 0, plan_.num_ranks, {0, index_.num_steps()}, unit, busy);
-      out_.units_.push_back(std::move(unit));
-      if (options_.overlap) find_busiest(busy);
+      Draft draft = make_draft({topology_.root(), 0, 0}, 0, plan_.num_ranks);
+      lockstep(draft, {0, index_.num_steps()});
+      out_.units_.push_back(std::move(draft.unit));
+      if (options_.overlap) find_busiest(draft.busy);
     } else {
       (void)unit_for(plan_.root, 0);
       if (options_.overlap) {
@@ -98,26 +93,46 @@ class Pricer {
   }
 
  private:
-  const PricingTree& tree_of(const Place& place) {
-    const std::int32_t shape = topology_.shape(place.node);
+  /// A sub-plan in one place while its stages are priced.
+  struct Draft {
+    NodeSpan span;  // around its ranks [base, base + num_ranks)
+    std::int64_t base = 0;
+    std::int64_t num_ranks = 0;
+    PricedPlan::Unit unit;
+    Busy busy;  // of the instances and ranks below the span
+    [[nodiscard]] std::int64_t offset() const { return base - span.first_rank; }
+  };
+
+  Draft make_draft(const NodeSpan& span, std::int64_t base, std::int64_t num_ranks) {
+    Draft out;
+    out.span = span;
+    out.base = base;
+    out.num_ranks = num_ranks;
+    if (options_.overlap) {
+      const ExpandedTree& tree = tree_of(out.span).tree;
+      out.busy.resize(tree.size(), static_cast<std::size_t>(tree.num_ranks()));
+    }
+    return out;
+  }
+
+  const PricingTree& tree_of(const NodeSpan& span) {
+    const std::int32_t shape = topology_.shape(span.node);
     const auto it = trees_.find(shape);
     return it != trees_.end() ? it->second
-                              : trees_.emplace(shape, make_pricing_tree(topology_, place.node)).first->second;
+                              : trees_.emplace(shape, make_pricing_tree(topology_, span.node)).first->second;
   }
 
   std::int32_t unit_for(SubPlanId id, std::int64_t base) {
     const std::int64_t n = index_.num_ranks(id);
-    const Place place = find_place(topology_, base, base + n);
-    const auto key = key_of(id, place, base);
+    const NodeSpan span = enclosing_span(topology_, base, base + n);
+    const auto key = key_of(id, span, base);
     if (const auto it = known_.find(key); it != known_.end()) return it->second;
-    PricedPlan::Unit unit;
+    Draft draft = make_draft(span, base, n);
+    PricedPlan::Unit& unit = draft.unit;
     const SubPlan& sp = plan_.subplans[static_cast<std::size_t>(id)];
-    Busy busy;
-    if (options_.overlap)
-      busy.resize(tree_of(place).tree.size(), static_cast<std::size_t>(tree_of(place).tree.num_ranks()));
-    const bool shares_links = children_share_links(id, place, base);
+    const bool shares_links = children_share_links(id, span, base);
     if (shares_links) {
-      lockstep(place, base, n, {0, index_.first_step(id)}, unit, busy);
+      lockstep(draft, {0, index_.first_step(id)});
     } else {
       std::int64_t first = base;
       for (const SubPlanRun& run : sp.children) {
@@ -137,11 +152,11 @@ class Pricer {
       const std::int64_t steps = st.kind == StageKind::kRing ? st.radix - 1 : 1;
       if (st.kind != StageKind::kPlace && has_equal_shares(sp)) {
         share *= st.radix;
-        digit_stage(place, base, id, st, 1.0 / static_cast<double>(share), unit, busy);
+        digit_stage(draft, id, st, 1.0 / static_cast<double>(share));
       } else {
         const std::size_t before = unit.scatter.size();
         const std::size_t gather_before = unit.gather.size();
-        lockstep(place, base, n, {step, step + steps}, unit, busy);
+        lockstep(draft, {step, step + steps});
         for (std::size_t i = before; i < unit.scatter.size(); ++i) unit.scatter[i].label = stage_label(sp, st);
         const std::size_t added = unit.gather.size() - gather_before;  // the mirror image comes first
         for (std::size_t i = 0; i < added; ++i) unit.gather[i].label = stage_label(sp, st);
@@ -150,36 +165,36 @@ class Pricer {
     }
     out_.units_.push_back(std::move(unit));
     if (options_.overlap) {
-      busy.trim();
-      busy_.push_back({std::move(busy), base - place.node_first, shares_links});
+      draft.busy.trim();
+      busy_.push_back({std::move(draft.busy), draft.offset(), shares_links});
     }
     return known_[key] = static_cast<std::int32_t>(out_.units_.size()) - 1;
   }
 
   // Places that look the same: below a switch with equal children it does not matter with which child a range begins.
   using Key = std::tuple<SubPlanId, std::int32_t, std::int64_t>;
-  Key key_of(SubPlanId id, const Place& place, std::int64_t base) const {
-    const Node& node = topology_.node(place.node);
-    const std::int64_t offset = base - place.node_first;
+  Key key_of(SubPlanId id, const NodeSpan& span, std::int64_t base) const {
+    const Node& node = topology_.node(span.node);
+    const std::int64_t offset = base - span.first_rank;
     const bool alike = node.children.size() == 1;
-    return {id, topology_.shape(place.node), alike ? offset % topology_.num_servers(node.children[0].node) : offset};
+    return {id, topology_.shape(span.node), alike ? offset % topology_.num_servers(node.children[0].node) : offset};
   }
 
-  // Adds what a sub-plan at one place, and everything below it, keeps busy.
+  // Adds what a sub-plan in one place, and everything below it, keeps busy.
   void add_busy(SubPlanId id, std::int64_t base, const PricingTree& whole, Busy& all) {
-    const Place place = find_place(topology_, base, base + index_.num_ranks(id));
-    const BusyUnit& unit = busy_[static_cast<std::size_t>(known_.at(key_of(id, place, base)))];
-    std::int32_t instance = whole.tree.leaf[static_cast<std::size_t>(place.node_first)];
-    while (whole.tree.depth[static_cast<std::size_t>(instance)] > place.depth) {
+    const NodeSpan span = enclosing_span(topology_, base, base + index_.num_ranks(id));
+    const BusyUnit& unit = busy_[static_cast<std::size_t>(known_.at(key_of(id, span, base)))];
+    std::int32_t instance = whole.tree.leaf[static_cast<std::size_t>(span.first_rank)];
+    while (whole.tree.depth[static_cast<std::size_t>(instance)] > span.depth) {
       instance = whole.tree.parent[static_cast<std::size_t>(instance)];
     }
     // The unit was priced where it was met first, perhaps some equal children further left.
-    const std::int64_t ranks = base - place.node_first - unit.offset;
-    const std::int64_t child_ranks = topology_.num_servers(topology_.node(place.node).children[0].node);
-    const std::int64_t child_instances = tree_of(place).tree.end[1] - 1;
+    const std::int64_t ranks = base - span.first_rank - unit.offset;
+    const std::int64_t child_ranks = topology_.num_servers(topology_.node(span.node).children[0].node);
+    const std::int64_t child_instances = tree_of(span).tree.end[1] - 1;
     const std::int64_t instances = ranks / child_ranks * child_instances;
     all.add(unit.busy, static_cast<std::size_t>(instance + instances),
-            static_cast<std::size_t>(place.node_first + ranks));
+            static_cast<std::size_t>(span.first_rank + ranks));
     const bool shares_links = unit.shares_links;
     if (shares_links) return;
     std::int64_t first = base;
@@ -206,12 +221,12 @@ class Pricer {
     for (const LinkCost& c : all.down) out_.busy_.down.push_back(c.beta + c.epsilon);
     for (const ServerParams& c : all.calculation) out_.busy_.calculation.push_back(c.gamma + c.delta);
     for (std::size_t i = 1; i < all.up.size(); ++i) {
-      offer({0, all.up[i].beta, 0, 0, all.up[i].epsilon}, i, 0);
-      offer({0, all.down[i].beta, 0, 0, all.down[i].epsilon}, i, 1);
+      offer({.beta = all.up[i].beta, .epsilon = all.up[i].epsilon}, i, 0);
+      offer({.beta = all.down[i].beta, .epsilon = all.down[i].epsilon}, i, 1);
     }
     for (std::size_t r = 0; r < all.calculation.size(); ++r) {
-      offer({0, 0, all.calculation[r].gamma, all.calculation[r].delta, 0}, static_cast<std::size_t>(pt.tree.leaf[r]),
-            2);
+      offer({.gamma = all.calculation[r].gamma, .delta = all.calculation[r].delta},
+            static_cast<std::size_t>(pt.tree.leaf[r]), 2);
     }
   }
 
@@ -240,13 +255,13 @@ class Pricer {
   }
 
   // A link is shared when the servers below it begin inside one child's range and end inside another's.
-  bool children_share_links(SubPlanId id, const Place& place, std::int64_t base) {
+  bool children_share_links(SubPlanId id, const NodeSpan& span, std::int64_t base) {
     const SubPlan& sp = plan_.subplans[static_cast<std::size_t>(id)];
     if (std::all_of(sp.children.begin(), sp.children.end(), [](const SubPlanRun& r) { return r.subplan == kLeaf; })) {
       return false;
     }
     std::vector<std::int64_t> starts;
-    std::int64_t first = base - place.node_first;
+    std::int64_t first = base - span.first_rank;
     for (const SubPlanRun& run : sp.children) {
       for (std::int64_t c = 0; c < run.count; ++c) {
         starts.push_back(first);
@@ -256,7 +271,7 @@ class Pricer {
     const std::int64_t begin = starts.front();
     const std::int64_t end = first;
     starts.push_back(end);
-    const PricingTree& pt = tree_of(place);
+    const PricingTree& pt = tree_of(span);
     bool shared = false;
     for_links(pt, begin, end - begin, [&](std::int32_t i, std::int64_t, std::int64_t) {
       const std::int64_t lo = pt.tree.first_rank[static_cast<std::size_t>(i)];
@@ -270,12 +285,12 @@ class Pricer {
     return shared;
   }
 
-  void name_link(const Place& place, const PricingTree& pt, const Bottleneck& b, StageCost& cost) const {
+  void name_link(const NodeSpan& span, const PricingTree& pt, const Bottleneck& b, StageCost& cost) const {
     if (b.instance < 0) return;
     const auto i = static_cast<std::size_t>(b.instance);
     cost.link =
         fmt::format("{} of {}", b.is_down ? "downlink" : "uplink",
-                    topology_.instance_name(place.node_first + pt.tree.first_rank[i], place.depth + pt.tree.depth[i]));
+                    topology_.instance_name(span.first_rank + pt.tree.first_rank[i], span.depth + pt.tree.depth[i]));
     cost.link_level = topology_.height(pt.tree.node[i]);
     cost.senders = b.senders;
     cost.volume = b.volume;
@@ -283,7 +298,8 @@ class Pricer {
   }
 
   void add_calculation(const ServerParams& server, double adds, double accesses, Terms& slowest) const {
-    const Terms t{0, 0, adds * server.gamma, options_.kind == ModelKind::kAbc ? 0 : accesses * server.delta, 0};
+    const Terms t{.gamma = adds * server.gamma,
+                  .delta = options_.kind == ModelKind::kAbc ? 0 : accesses * server.delta};
     if (t.total() > slowest.total()) slowest = t;
   }
 
@@ -306,12 +322,12 @@ class Pricer {
     if (options_.kind != ModelKind::kAbc) busy.delta += accesses * server.delta;
   }
 
-  void digit_stage(const Place& place, std::int64_t base, SubPlanId id, const Stage& st, double piece,
-                   PricedPlan::Unit& unit, Busy& busy) {
+  // Prices a digit stage in which every message carries `piece` of the vector.
+  void digit_stage(Draft& draft, SubPlanId id, const Stage& st, double piece) {
     if (st.radix == 1) return;
-    const PricingTree& pt = tree_of(place);
-    const std::int64_t offset = base - place.node_first;
-    const std::int64_t n = index_.num_ranks(id);
+    const PricingTree& pt = tree_of(draft.span);
+    const std::int64_t offset = draft.offset();
+    Busy& busy = draft.busy;
     const bool is_ring = st.kind == StageKind::kRing;
     StageCost cost;
     cost.label = stage_label(plan_.subplans[static_cast<std::size_t>(id)], st);
@@ -322,7 +338,7 @@ class Pricer {
 
     const std::vector<std::int32_t>& active = active_below(id);
     Bottleneck worst;
-    for_links(pt, offset, n, [&](std::int32_t i, std::int64_t lo, std::int64_t hi) {
+    for_links(pt, offset, draft.num_ranks, [&](std::int32_t i, std::int64_t lo, std::int64_t hi) {
       const std::int64_t a = active.empty() ? lo : active[static_cast<std::size_t>(lo)];
       const std::int64_t b = active.empty() ? hi : active[static_cast<std::size_t>(hi)];
       const Crossing c = crossing(st, a, b);
@@ -339,7 +355,7 @@ class Pricer {
         busy.down[k] = {busy.down[k].beta + down.beta, busy.down[k].epsilon + down.epsilon};
       }
     });
-    name_link(place, pt, worst, cost);
+    name_link(draft.span, pt, worst, cost);
     out_.max_excess_ = std::max(out_.max_excess_, worst.max_excess);
     cost.fixed.alpha = steps * longest_path(pt, id, offset, st);
     cost.slope.beta = steps * worst.beta;
@@ -365,15 +381,15 @@ class Pricer {
         add_busy_server(server_at(pt, r), adds, accesses, busy.calculation[static_cast<std::size_t>(r)]);
       }
     }
-    unit.scatter.push_back(std::move(cost));
-    unit.gather.insert(unit.gather.begin(), std::move(gather));
+    draft.unit.scatter.push_back(std::move(cost));
+    draft.unit.gather.insert(draft.unit.gather.begin(), std::move(gather));
   }
 
   const ServerParams& server_at(const PricingTree& pt, std::int64_t rank) const {
     return topology_.node(pt.tree.node[static_cast<std::size_t>(pt.tree.leaf[static_cast<std::size_t>(rank)])]).server;
   }
 
-  // Calls f(instance, lo, hi) for every link below the range's place with a part of the range below it, in ranks
+  // Calls f(instance, lo, hi) for every link below the range's span with a part of the range below it, in ranks
   // counted from the range's first; links with all of it below carry nothing.
   template <class F>
   static void for_links(const PricingTree& pt, std::int64_t offset, std::int64_t n, F f) {
@@ -415,9 +431,8 @@ class Pricer {
     return longest;
   }
 
-  // Prices the steps [steps.begin, steps.end) of the ranks [base, base + n), message by message and step by step.
-  void lockstep(const Place& place, std::int64_t base, std::int64_t n, Interval steps, PricedPlan::Unit& unit,
-                Busy& busy);
+  // Prices the steps [steps.begin, steps.end) of the draft's ranks, message by message and step by step.
+  void lockstep(Draft& draft, Interval steps);
 
   const Plan& plan_;
   PlanIndex index_;
@@ -431,15 +446,17 @@ class Pricer {
   GroupPaths paths_;
   struct BusyUnit {
     Busy busy;
-    std::int64_t offset = 0;    // of its first rank from its place's
+    std::int64_t offset = 0;    // of its first rank from its span's
     bool shares_links = false;  // the children's loads are in it, too
   };
   std::vector<BusyUnit> busy_;  // per unit
 };
 
-void Pricer::lockstep(const Place& place, std::int64_t base, std::int64_t n, Interval steps, PricedPlan::Unit& unit,
-                      Busy& busy) {
-  const PricingTree& pt = tree_of(place);
+void Pricer::lockstep(Draft& draft, Interval steps) {
+  const NodeSpan& span = draft.span;
+  const PricingTree& pt = tree_of(span);
+  PricedPlan::Unit& unit = draft.unit;
+  Busy& busy = draft.busy;
   struct StepData {
     std::vector<Transfer> transfers;  // sorted by sender
     Terms slowest;
@@ -447,16 +464,16 @@ void Pricer::lockstep(const Place& place, std::int64_t base, std::int64_t n, Int
   };
   std::map<std::int64_t, StepData> by_step;
   RankProgram program;
-  for (std::int64_t r = base; r < base + n; ++r) {
+  for (std::int64_t r = draft.base; r < draft.base + draft.num_ranks; ++r) {
     index_.scatter_program(r, steps, program);
-    const std::int64_t local = r - place.node_first;
+    const std::int64_t local = r - span.first_rank;
     for (const Step& step : program.steps) {
       if (step.number < steps.begin || step.number >= steps.end) continue;
       StepData& data = by_step[step.number];
       for (const Message& m : step.sends) {
         const double volume = static_cast<double>(m.end - m.begin) / static_cast<double>(plan_.num_units);
         data.transfers.push_back(
-            {static_cast<std::int32_t>(local), static_cast<std::int32_t>(m.peer - place.node_first), volume});
+            {static_cast<std::int32_t>(local), static_cast<std::int32_t>(m.peer - span.first_rank), volume});
       }
       const Calculation c = calculation_of(step.recvs, plan_.num_units);
       data.fan_in = std::max(data.fan_in, c.fan_in);
@@ -475,7 +492,7 @@ void Pricer::lockstep(const Place& place, std::int64_t base, std::int64_t n, Int
     const bool counts = is_gather ? out_.has_gather_ : out_.has_scatter_;
     const Bottleneck worst = counter.count(data.transfers, options_, cost.fixed.alpha, counts ? busy : none);
     out_.max_excess_ = std::max(out_.max_excess_, worst.max_excess);
-    name_link(place, pt, worst, cost);
+    name_link(span, pt, worst, cost);
     cost.slope.beta = worst.beta;
     cost.slope.epsilon = worst.epsilon;
     if (!is_gather) cost.slope += data.slowest;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "gar/errors.hpp"
 #include "gar/topology.hpp"
@@ -44,6 +45,31 @@ void check_program(const Plan& plan, std::size_t rank) {
       }
     }
   }
+}
+
+// The numbers 0..n-1, sorted by what owner_of says about them.
+template <class OwnerOf>
+std::vector<std::int32_t> sorted_by_owner(std::size_t n, OwnerOf owner_of) {
+  std::vector<std::int32_t> order(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    return owner_of(static_cast<std::size_t>(a)) < owner_of(static_cast<std::size_t>(b));
+  });
+  return order;
+}
+
+// Cuts a piece where its owner's holding begins or ends; the owner's own value takes part only where it holds one.
+void append_cut(const Piece& p, const std::vector<Interval>& held, std::vector<TargetPiece>& out) {
+  std::int64_t reached = p.begin;
+  for (const Interval& h : held) {
+    const std::int64_t begin = std::max(h.begin, reached);
+    const std::int64_t end = std::min(h.end, p.end);
+    if (begin >= end) continue;
+    if (begin > reached) out.push_back({{reached, begin, p.owner}, false});
+    out.push_back({{begin, end, p.owner}, true});
+    reached = end;
+  }
+  if (reached < p.end) out.push_back({{reached, p.end, p.owner}, false});
 }
 
 }  // namespace
@@ -244,19 +270,19 @@ void PlanIndex::Impl::derive_digits(SubPlanId id) {
   }
 }
 
-void PlanIndex::Impl::derive_place(SubPlanId id, std::size_t stage) {
-  SubPlanIndex& x = index[static_cast<std::size_t>(id)];
-  const std::vector<Piece>& target = subplan(id).stages[stage].target;
+// The target of a kPlace stage must cover the vector in order, with owners out of the sub-plan.
+void PlanIndex::Impl::check_target(SubPlanId id, std::size_t stage) const {
+  const std::int64_t num_ranks = at(id).num_ranks;
   std::int64_t reached = 0;
-  for (const Piece& p : target) {
+  for (const Piece& p : subplan(id).stages[stage].target) {
     if (p.begin != reached || p.end <= p.begin || p.end > plan->num_units) {
       throw PlanError(fmt::format(
           "sub-plan {}, stage {}: target piece [{},{}) does not continue at {}; pieces must cover [0,{}) in order", id,
           stage, p.begin, p.end, reached, plan->num_units));
     }
-    if (p.owner < 0 || p.owner >= x.num_ranks) {
+    if (p.owner < 0 || p.owner >= num_ranks) {
       throw PlanError(fmt::format("sub-plan {}, stage {}: owner {} is not a rank of it (0..{})", id, stage, p.owner,
-                                  x.num_ranks - 1));
+                                  num_ranks - 1));
     }
     reached = p.end;
   }
@@ -264,14 +290,14 @@ void PlanIndex::Impl::derive_place(SubPlanId id, std::size_t stage) {
     throw PlanError(
         fmt::format("sub-plan {}, stage {}: target ends at {} of {} units", id, stage, reached, plan->num_units));
   }
+}
+
+void PlanIndex::Impl::derive_place(SubPlanId id, std::size_t stage) {
+  check_target(id, stage);
+  const std::vector<Piece>& target = subplan(id).stages[stage].target;
   PlaceIndex place;
-  std::vector<std::int32_t> order(target.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
-  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return target[static_cast<std::size_t>(a)].owner < target[static_cast<std::size_t>(b)].owner;
-  });
   std::vector<Interval> held;
-  for (const std::int32_t i : order) {
+  for (const std::int32_t i : sorted_by_owner(target.size(), [&](std::size_t piece) { return target[piece].owner; })) {
     const Piece& p = target[static_cast<std::size_t>(i)];
     if (place.owners.empty() || place.owners.back() != p.owner) {
       place.owners.push_back(p.owner);
@@ -279,37 +305,20 @@ void PlanIndex::Impl::derive_place(SubPlanId id, std::size_t stage) {
       held = held_before(id, stage, p.owner);
     }
     place.raw.push_back({p.begin, p.end});
-    // Cut the piece where the owner's holding begins or ends.
-    std::int64_t at_unit = p.begin;
-    for (const Interval& h : held) {
-      const std::int64_t b = std::max(h.begin, at_unit);
-      const std::int64_t e = std::min(h.end, p.end);
-      if (b >= e) continue;
-      if (b > at_unit) place.pieces.push_back({{at_unit, b, p.owner}, false});
-      place.pieces.push_back({{b, e, p.owner}, true});
-      at_unit = e;
-    }
-    if (at_unit < p.end) place.pieces.push_back({{at_unit, p.end, p.owner}, false});
+    append_cut(p, held, place.pieces);
   }
   place.raw_first.push_back(static_cast<std::int32_t>(place.raw.size()));
   std::sort(place.pieces.begin(), place.pieces.end(),
             [](const TargetPiece& a, const TargetPiece& b) { return a.piece.begin < b.piece.begin; });
-  place.by_owner.resize(place.pieces.size());
-  for (std::size_t i = 0; i < place.by_owner.size(); ++i) place.by_owner[i] = static_cast<std::int32_t>(i);
-  std::stable_sort(place.by_owner.begin(), place.by_owner.end(), [&](std::int32_t a, std::int32_t b) {
-    return place.pieces[static_cast<std::size_t>(a)].piece.owner <
-           place.pieces[static_cast<std::size_t>(b)].piece.owner;
-  });
-  std::size_t owner = 0;
+  const auto owner_of = [&](std::size_t piece) { return place.pieces[piece].piece.owner; };
+  place.by_owner = sorted_by_owner(place.pieces.size(), owner_of);
   for (std::size_t i = 0; i < place.by_owner.size(); ++i) {
-    const std::int32_t o = place.pieces[static_cast<std::size_t>(place.by_owner[i])].piece.owner;
-    if (owner == 0 || place.owners[owner - 1] != o) {
-      place.first_of.push_back(static_cast<std::int32_t>(i));
-      ++owner;
-    }
+    const std::int32_t owner = owner_of(static_cast<std::size_t>(place.by_owner[i]));
+    const std::size_t num_begun = place.first_of.size();
+    if (num_begun == 0 || place.owners[num_begun - 1] != owner) place.first_of.push_back(static_cast<std::int32_t>(i));
   }
   place.first_of.push_back(static_cast<std::int32_t>(place.by_owner.size()));
-  x.places.push_back(std::move(place));
+  index[static_cast<std::size_t>(id)].places.push_back(std::move(place));
 }
 
 void PlanIndex::Impl::derive(SubPlanId id) {

@@ -32,8 +32,8 @@ struct TargetPiece {
 struct PlaceIndex {
   std::vector<TargetPiece> pieces;      // sorted by begin
   std::vector<std::int32_t> by_owner;   // indices into pieces, sorted by (owner, begin)
-  std::vector<std::int32_t> first_of;   // owners in ascending order ...
-  std::vector<std::int32_t> owners;     // ... and where each one starts in by_owner; first_of has one more entry
+  std::vector<std::int32_t> owners;     // in ascending order
+  std::vector<std::int32_t> first_of;   // where each owner starts in by_owner, and one more entry for the end
   std::vector<Interval> raw;            // target pieces as given, in by-owner order
   std::vector<std::int32_t> raw_first;  // like first_of, for raw
 };
@@ -70,6 +70,7 @@ struct PlanIndex::Impl {
   void derive_children(SubPlanId id);
   void derive_digits(SubPlanId id);
   void derive_place(SubPlanId id, std::size_t stage);
+  void check_target(SubPlanId id, std::size_t stage) const;
   void derive_order();
 
   // The child that a local rank lies in.
@@ -97,6 +98,9 @@ struct PlanIndex::Impl {
   // With `repeats`, equal steps of a ring once.
   void add_digit_steps(SubPlanId id, std::int64_t base, std::int64_t rank, RankProgram& out,
                        std::vector<std::int64_t>* repeats) const;
+  // Calls f(rank, part) for the ranks of the sub-plan that hold parts of `range` before its kPlace stage `stage`.
+  template <class F>
+  void for_holders(SubPlanId id, std::size_t stage, Interval range, F f) const;
   void add_place_step(SubPlanId id, std::size_t stage, std::int64_t base, std::int64_t rank, RankProgram& out) const;
   void to_rank_order(RankProgram& program) const;
   void scatter_program(std::int64_t rank, Interval steps, RankProgram& out,

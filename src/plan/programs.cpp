@@ -95,6 +95,30 @@ void PlanIndex::Impl::add_digit_steps(SubPlanId id, std::int64_t base, std::int6
   }
 }
 
+template <class F>
+void PlanIndex::Impl::for_holders(SubPlanId id, std::size_t stage, Interval range, F f) const {
+  const SubPlanIndex& x = at(id);
+  const SubPlan& sp = subplan(id);
+  const auto in_partition = [&](const std::vector<Piece>& partition, std::int64_t first_rank) {
+    for_overlaps(
+        partition, [](const Piece& p) -> const Piece& { return p; }, range,
+        [&](const Piece& p, Interval part) { f(first_rank + p.owner, part); });
+  };
+  if (stage > x.num_digit_stages) return in_partition(sp.stages[stage - 1].target, 0);
+  if (stage > 0) return in_partition(x.digit_placement, 0);
+  for (std::size_t run = 0; run < sp.children.size(); ++run) {  // one partition per child
+    const SubPlanId child = sp.children[run].subplan;
+    for (std::int64_t c = 0; c < sp.children[run].count; ++c) {
+      const std::int64_t first = x.run_rank[run] + c * ranks_of(child);
+      if (child == kLeaf) {
+        f(first, range);
+      } else {
+        in_partition(at(child).placement, first);
+      }
+    }
+  }
+}
+
 void PlanIndex::Impl::add_place_step(SubPlanId id, std::size_t stage, std::int64_t base, std::int64_t rank,
                                      RankProgram& out) const {
   const SubPlanIndex& x = at(id);
@@ -109,45 +133,21 @@ void PlanIndex::Impl::add_place_step(SubPlanId id, std::size_t stage, std::int64
   for (const Interval& h : held_before(id, stage, rank)) {
     for_overlaps(
         place.pieces, [](const TargetPiece& t) -> const Piece& { return t.piece; }, h,
-        [&](const TargetPiece& t, Interval i) {
+        [&](const TargetPiece& t, Interval part) {
           if (t.piece.owner == rank) return;
-          step.sends.push_back({static_cast<std::int32_t>(base + t.piece.owner), false, i.begin, i.end});
+          step.sends.push_back({static_cast<std::int32_t>(base + t.piece.owner), false, part.begin, part.end});
         });
   }
 
   const auto it = std::lower_bound(place.owners.begin(), place.owners.end(), rank);
   if (it != place.owners.end() && *it == rank) {
     const auto k = static_cast<std::size_t>(it - place.owners.begin());
-    const auto receive = [&](const TargetPiece& t, std::int64_t holder, Interval i) {
-      if (holder == rank) return;
-      step.recvs.push_back({static_cast<std::int32_t>(base + holder), t.accumulate, i.begin, i.end});
-    };
     for (auto n = place.first_of[k]; n < place.first_of[k + 1]; ++n) {
       const TargetPiece& t = place.pieces[static_cast<std::size_t>(place.by_owner[static_cast<std::size_t>(n)])];
-      const Interval range{t.piece.begin, t.piece.end};
-      if (stage > 0 && stage > x.num_digit_stages) {  // one partition: the target of the stage before
-        for_overlaps(
-            sp.stages[stage - 1].target, [](const Piece& p) -> const Piece& { return p; }, range,
-            [&](const Piece& p, Interval i) { receive(t, p.owner, i); });
-      } else if (stage > 0) {  // one partition: what the digit stages left
-        for_overlaps(
-            x.digit_placement, [](const Piece& p) -> const Piece& { return p; }, range,
-            [&](const Piece& p, Interval i) { receive(t, p.owner, i); });
-      } else {  // one partition per child
-        for (std::size_t run = 0; run < sp.children.size(); ++run) {
-          const SubPlanId child = sp.children[run].subplan;
-          for (std::int64_t c = 0; c < sp.children[run].count; ++c) {
-            const std::int64_t first = x.run_rank[run] + c * ranks_of(child);
-            if (child == kLeaf) {
-              receive(t, first, range);
-            } else {
-              for_overlaps(
-                  at(child).placement, [](const Piece& p) -> const Piece& { return p; }, range,
-                  [&](const Piece& p, Interval i) { receive(t, first + p.owner, i); });
-            }
-          }
-        }
-      }
+      for_holders(id, stage, {t.piece.begin, t.piece.end}, [&](std::int64_t holder, Interval part) {
+        if (holder == rank) return;
+        step.recvs.push_back({static_cast<std::int32_t>(base + holder), t.accumulate, part.begin, part.end});
+      });
     }
   }
   if (step.sends.empty() && step.recvs.empty()) return;

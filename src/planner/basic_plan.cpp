@@ -5,22 +5,25 @@
 // shares are as equal as whole blocks allow. In between every block goes straight to its new server.
 //
 // Idea: bottom up; a switch goes through its servers in order, and each takes its share, floor(N / n) blocks (the first
-// N mod n servers one more), from the blocks that it holds and that nobody has taken yet, so that what it keeps need
-// not move.
+// N mod n servers one more), from the blocks that it holds and that are not taken yet, so that what it keeps need not
+// move.
 //
 // GenTree itself cuts intervals instead of dealing out blocks (see gentree.cpp); this is the text to compare it with.
 //
 // Deviation: the recursive calls lack the number of servers and `num_total_blocks` is undefined; both are N.
+//
 // Deviation: the text gives each server ceil(N / n) blocks, the algorithm floor and a remainder; only the latter adds
-// up. Deviation: the greedy dealing can leave blocks over, because their holders have taken a share already while
-// others find nothing that is free. Two servers and a rack of two below a root are enough: the rack leaves AB and CD,
-// the servers take A and B, the rack's first server finds neither free, its second takes C, and D is with nobody. The
-// paper's code would drop D. We let a holder take such a block and pass another on to one of that block's holders,
+// up.
+//
+// Deviation: the greedy dealing can leave blocks over, because their holders have taken a share already while others
+// find nothing that is free. Two servers and a rack of two below a root are enough: the rack leaves AB and CD, the
+// servers take A and B, the rack's first server finds neither free, its second takes C, and D is left without a server.
+// The paper's code would drop D. We let a holder take such a block and pass another on to one of that block's holders,
 // along a shortest chain that ends at a server with room (augmenting paths of bipartite matching). Where whole blocks
 // cannot be shared equally, because of how the children were dealt theirs, shares grow by one.
 //
 // Complexity: O(N * children) per switch without repairs, O(N * children) more for each repaired block.
-#include "planner/basic_plan.hpp"
+#include "gar/basic_plan.hpp"
 
 #include <fmt/format.h>
 
@@ -33,7 +36,7 @@ namespace {
 class Dealer {
  public:
   Dealer(const BlockPlacement& initial, std::int32_t num_blocks)
-      : initial_(initial), owner_(static_cast<std::size_t>(num_blocks), kNobody), final_(initial.size()) {
+      : initial_(initial), owner_(static_cast<std::size_t>(num_blocks), kNone), final_(initial.size()) {
     const auto n = static_cast<std::int32_t>(initial.size());
     holders_.resize(owner_.size());
     for (std::int32_t server = 0; server < n; ++server) {
@@ -47,7 +50,7 @@ class Dealer {
     for (std::size_t server = 0; server < initial_.size(); ++server) {
       for (const std::int32_t block : initial_[server]) {
         if (room_[server] == 0) break;
-        if (owner_[at(block)] == kNobody) take(static_cast<std::int32_t>(server), block);
+        if (owner_[at(block)] == kNone) take(static_cast<std::int32_t>(server), block);
       }
     }
   }
@@ -56,7 +59,7 @@ class Dealer {
   std::int64_t repair() {
     std::int64_t repaired = 0;
     for (std::int32_t block = 0; at(block) < owner_.size(); ++block) {
-      if (owner_[at(block)] != kNobody) continue;
+      if (owner_[at(block)] != kNone) continue;
       ++repaired;
       while (!place(block)) {
         for (std::int32_t& room : room_) ++room;
@@ -71,7 +74,7 @@ class Dealer {
   }
 
  private:
-  static constexpr std::int32_t kNobody = -1;
+  static constexpr std::int32_t kNone = -1;
   static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
   void take(std::int32_t server, std::int32_t block) {
@@ -82,11 +85,11 @@ class Dealer {
   // Breadth first over servers: a holder of `block`, a holder of a block that this server has, and so on until one has
   // room; then every block on the chain moves on by one server.
   bool place(std::int32_t block) {
-    std::vector<std::int32_t> reached_by(initial_.size(), kNobody);  // the block that would come to the server
+    std::vector<std::int32_t> reached_by(initial_.size(), kNone);  // the block that would come to the server
     std::vector<std::int32_t> queue;
     const auto reach = [&](std::int32_t b) {
       for (const std::int32_t server : holders_[at(b)]) {
-        if (reached_by[at(server)] != kNobody) continue;
+        if (reached_by[at(server)] != kNone) continue;
         reached_by[at(server)] = b;
         queue.push_back(server);
       }
@@ -97,7 +100,7 @@ class Dealer {
       const std::int32_t server = queue[next++];
       if (room_[at(server)] > 0) {
         --room_[at(server)];
-        for (std::int32_t to = server; to != kNobody;) {
+        for (std::int32_t to = server; to != kNone;) {
           const std::int32_t moved = reached_by[at(to)];
           const std::int32_t from = owner_[at(moved)];
           owner_[at(moved)] = to;

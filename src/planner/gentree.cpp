@@ -8,17 +8,23 @@
 // subtrees are planned once, so the work follows the distinct subtrees and the factorisations of their numbers of
 // children.
 //
-// Deviation: Algorithm 1 deals out whole blocks greedily (N blocks, floor and remainder); where children are alike we
+// Deviation: Algorithm 1 deals out whole blocks greedily (N blocks, floor and remainder). Where children are alike we
 // cut by digits, which gives the same shares with contiguous intervals, and where they differ by earliest interval end
-// (see acps_target), which gives exactly equal shares. Deviation: `num_total_blocks` and the dropped argument of the
-// recursive calls do not matter here, for blocks are not counted. Deviation: the convergence ratio is "the total
-// bandwidth of A to its children divided by that of C_i"; we read it as sum of 1/beta over A's children by sum of
-// 1/beta over C_i's children, and the subset as that share of C_i's servers, rounded up. Nothing is rearranged when the
-// ratio is 1 or more. Deviation: Algorithm 2 keeps the final placement on all servers after a rearrangement. Then the
-// AllGather, which is the mirror image, would start from all servers, and the links above would see them all; we follow
-// the text ("a subset of C_i's children performing the switch-local ReduceScatter on A"): the subset also ends with the
-// results. Deviation: children with equally many servers whose plans differ (their links differ) do not hold equal
-// intervals and are combined by Asymmetric CPS.
+// (see acps_target), which gives exactly equal shares.
+//
+// Deviation: `num_total_blocks` and the dropped argument of the recursive calls do not matter here, because blocks are
+// not counted.
+//
+// Deviation: the convergence ratio is "the total bandwidth of A to its children divided by that of C_i". We read it as
+// the sum of 1/beta over A's children by the sum of 1/beta over C_i's children, and the subset as that share of C_i's
+// servers, rounded up. Nothing is rearranged when the ratio is 1 or more.
+//
+// Deviation: Algorithm 2 keeps the final placement on all servers after a rearrangement. Then the AllGather, which is
+// the mirror image, would start from all servers, and the links above would see them all. We follow the text ("a subset
+// of C_i's children performing the switch-local ReduceScatter on A"): the subset also ends with the results.
+//
+// Deviation: children with equally many servers whose plans differ (their links differ) do not hold equal intervals and
+// are combined by Asymmetric CPS.
 #include <fmt/format.h>
 
 #include <algorithm>

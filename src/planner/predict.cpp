@@ -13,9 +13,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <set>
 
 #include "gar/planner.hpp"
+#include "planner/changes.hpp"
 
 namespace gar {
 
@@ -29,7 +31,7 @@ constexpr double kLargestSize = 1e15;
 
 struct Candidate {
   AlgorithmSpec spec;
-  std::optional<PricedPlan> priced;
+  std::shared_ptr<const PricedPlan> priced;  // null until it is needed
 };
 
 /// The most favourable parameters that occur in a topology.
@@ -88,35 +90,16 @@ std::vector<AlgorithmSpec> uneven_candidates(std::int64_t n, bool with_three_lev
   return out;
 }
 
-double closed_bound(const Candidate& c, std::int64_t n, double size_floats, const OneSwitch& p) {
-  if (c.spec.name == "cps") return closed_cps(n, size_floats, p).total();
-  if (c.spec.name == "ring") return closed_ring(n, size_floats, p).total();
-  if (c.spec.name == "rhd") return closed_rhd(n, size_floats, p).total();
-  if (c.spec.name == "reduce-broadcast") return closed_reduce_broadcast(n, size_floats, p).total();
-  if (c.spec.name == "acps") return 0;
-  if (c.spec.name == "hring") return closed_hierarchical_ring(c.spec.factors, size_floats, p).total();
-  if (!c.spec.uneven) return closed_hcps(c.spec.factors, size_floats, p).total();
-  std::vector<std::int64_t> smaller = c.spec.factors;  // a group may have one member less
-  smaller[0] = std::max<std::int64_t>(smaller[0] - 1, 1);
-  double volume = 1;
-  for (const std::int64_t f : c.spec.factors) volume *= static_cast<double>(f);
-  double kept = 1;
-  for (const std::int64_t f : smaller) kept *= static_cast<double>(f);
-  return closed_hcps(smaller, size_floats * kept / volume, p).total();
-}
-
 // The closed form with the best parameters of any server. Nor can a flat plan be faster than its stages' shortest
-// paths, the strongest cut and the calculation together.
+// paths, the strongest cut and the calculation together. Without a closed form nothing is known: 0.
 double bound_of(const Candidate& c, std::int64_t n, double size_floats, const OneSwitch& p,
                 const LowerBound& per_float) {
-  auto steps = static_cast<std::int64_t>(c.spec.factors.size());
-  if (c.spec.name == "hring") {
-    steps = 0;
-    for (const std::int64_t f : c.spec.factors) steps += f - 1;
-  }
+  const std::optional<ClosedBound> closed = closed_bound(c.spec, n, size_floats, p);
+  if (!closed) return 0;
   const double calculation = p.delta > 0 ? per_float.calculation : 0;
-  const double by_cut = 2 * static_cast<double>(steps) * p.alpha + size_floats * (per_float.bandwidth + calculation);
-  return std::max(by_cut, closed_bound(c, n, size_floats, p));
+  const double by_cut =
+      2 * static_cast<double>(closed->num_steps) * p.alpha + size_floats * (per_float.bandwidth + calculation);
+  return std::max(by_cut, closed->seconds);
 }
 
 }  // namespace
@@ -150,9 +133,9 @@ struct Predictor::Impl {
           for (AlgorithmSpec& u : uneven_candidates(n, three)) family.candidates.push_back({std::move(u), {}});
         }
         if (family.candidates.empty()) family.candidates.push_back({{"hcps", {n}, false}, {}});
-      } else if (spec.name == "hring" && spec.factors.empty() && n > 1) {
+      } else if (needs_factors(spec) && n > 1) {
         for (auto& factors : ordered_factorisations(n, 1000)) {
-          family.candidates.push_back({{"hring", std::move(factors), false}, {}});
+          family.candidates.push_back({{spec.name, std::move(factors), false}, {}});
         }
       } else {
         family.candidates.push_back({spec, {}});
@@ -164,8 +147,8 @@ struct Predictor::Impl {
   const PricedPlan& price(Candidate& c) {
     if (!c.priced) {
       const bool trivial = topology.num_servers() == 1 && c.spec.factors.empty();
-      const Plan plan = build_plan(trivial ? AlgorithmSpec{"cps", {}, false} : c.spec, topology.num_servers());
-      c.priced.emplace(plan, topology, options);
+      const Plan flat = build_plan(trivial ? AlgorithmSpec{"cps", {}, false} : c.spec, topology.num_servers());
+      c.priced = std::make_shared<const PricedPlan>(flat, topology, options);
     }
     return *c.priced;
   }
@@ -202,7 +185,10 @@ struct Predictor::Impl {
       const bool hopeless =
           std::isfinite(goal.limit) && bound_of(c, topology.num_servers(), size_floats, best, per_float) >= goal.limit;
       out.num_priced = hopeless ? 0 : 1;
-      if (!hopeless) out.terms = price(c).cost(size_floats);
+      if (!hopeless) {
+        out.terms = price(c).cost(size_floats);
+        out.priced = c.priced;
+      }
       return out;
     }
     std::vector<std::pair<double, std::size_t>> order;
@@ -231,6 +217,7 @@ struct Predictor::Impl {
         least = terms.total();
         out.terms = terms;
         out.spec = c.spec;
+        out.priced = c.priced;
       }
     }
     return out;
@@ -284,29 +271,19 @@ struct Predictor::Impl {
   // Every plan's cost is (almost) linear in the size, so a plan is best on one interval of sizes: doubling finds an end
   // of it, bisection the place.
   std::optional<Flip> flip(double size_floats, bool upwards) {
-    const std::string here = best_at(size_floats);
-    double inside = size_floats;
+    ChangeSearch<double> search;
+    search.best = [this](double size) { return best_at(size); };
+    search.middle = [](double near, double far) -> std::optional<double> {
+      if (std::abs(far - near) <= std::max(0.5, 1e-6 * near)) return std::nullopt;
+      return std::sqrt(near * far);
+    };
+    KnownBest<double> near{size_floats, best_at(size_floats)};
     for (;;) {
-      const double next = upwards ? inside * 2 : inside / 2;
+      const double next = upwards ? near.place * 2 : near.place / 2;
       if (next < 1 || next > kLargestSize) return std::nullopt;
-      const std::string there = best_at(next);
-      if (there == here) {
-        inside = next;
-        continue;
-      }
-      double outside = next;
-      std::string beyond = there;
-      while (std::abs(outside - inside) > std::max(0.5, 1e-6 * inside)) {
-        const double middle = std::sqrt(inside * outside);
-        const std::string m = best_at(middle);
-        if (m == here) {
-          inside = middle;
-        } else {
-          outside = middle;
-          beyond = m;
-        }
-      }
-      return Flip{outside, beyond};
+      const KnownBest<double> far{next, best_at(next)};
+      if (const auto change = first_change(search, near, far)) return Flip{change->place, change->best};
+      near = far;
     }
   }
 };
@@ -336,78 +313,14 @@ Flips Predictor::size_flips(double size_floats) {
 }
 
 std::vector<AlgorithmSpec> classic_algorithms() {
+  std::vector<const AlgorithmInfo*> compared;
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (info.comparison_order > 0) compared.push_back(&info);
+  }
+  std::sort(compared.begin(), compared.end(),
+            [](const auto* a, const auto* b) { return a->comparison_order < b->comparison_order; });
   std::vector<AlgorithmSpec> out;
-  for (const char* name : {"cps", "hcps", "ring", "rhd", "reduce-broadcast"}) out.push_back({name, {}, false});
-  return out;
-}
-
-std::int64_t servers_per_switch(const Topology& topology) {
-  std::int64_t per_switch = -1;
-  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
-    const Node& n = topology.node(id);
-    const bool has_servers = std::any_of(n.children.begin(), n.children.end(),
-                                         [&](const ChildRun& run) { return topology.node(run.node).is_server(); });
-    if (!has_servers) continue;
-    const bool one_run = n.children.size() == 1;
-    if (!one_run || (per_switch >= 0 && per_switch != n.children[0].count)) return 0;
-    per_switch = n.children[0].count;
-  }
-  return std::max<std::int64_t>(per_switch, 0);
-}
-
-std::optional<Topology> with_servers_per_switch(const Topology& topology, std::int64_t servers) {
-  if (servers_per_switch(topology) == 0 || servers < 1) return std::nullopt;
-  std::vector<Node> nodes;
-  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
-    nodes.push_back(topology.node(id));
-    std::vector<ChildRun>& children = nodes.back().children;
-    if (children.size() == 1 && topology.node(children[0].node).is_server()) children[0].count = servers;
-  }
-  return Topology(topology.name(), std::move(nodes), topology.root());
-}
-
-std::optional<Flips> rank_flips(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms,
-                                double size_floats, const ModelOptions& options) {
-  constexpr std::int64_t kMaxServersTried = 1 << 12;
-  const std::int64_t here = servers_per_switch(topology);
-  if (here == 0) return std::nullopt;
-  for (const AlgorithmSpec& a : algorithms) {
-    if (!a.factors.empty()) return std::nullopt;  // factors fit one number of ranks only
-  }
-  const std::int64_t switches = topology.num_servers() / here;
-  const auto best = [&](std::int64_t servers) {
-    return Predictor(*with_servers_per_switch(topology, servers), algorithms, options).best_kind(size_floats);
-  };
-  const std::string kind = best(here);
-  Flips out;
-  // Every number nearby, then wider and wider steps.
-  const auto search = [&](std::int64_t direction, double& limit) -> std::optional<Flip> {
-    std::int64_t inside = here;
-    std::int64_t step = 1;
-    for (int tried = 0;; ++tried) {
-      if (tried >= 16) step *= 2;
-      const std::int64_t next = inside + direction * step;
-      if (next < 1 || next * switches < 2 || next > 2 * here + 32 || next * switches > kMaxServersTried) break;
-      const std::string there = best(next);
-      if (there != kind) {
-        std::int64_t outside = next;
-        std::string beyond = there;
-        while (std::abs(outside - inside) > 1) {
-          const std::int64_t middle = (inside + outside) / 2;
-          const std::string m = best(middle);
-          (m == kind ? inside : outside) = middle;
-          if (m != kind) beyond = m;
-        }
-        limit = static_cast<double>(outside * switches);
-        return Flip{limit, beyond};
-      }
-      inside = next;
-    }
-    limit = static_cast<double>(inside * switches);
-    return std::nullopt;
-  };
-  out.below = search(-1, out.searched_from);
-  out.above = search(+1, out.searched_to);
+  for (const AlgorithmInfo* info : compared) out.push_back({std::string(info->name), {}, false});
   return out;
 }
 

@@ -1,5 +1,4 @@
 // gar/gar.h on top of gar/communicator.hpp: checks arguments, and turns exceptions into codes and texts.
-#include "gar/version.hpp"
 #include "runtime/c_api.hpp"
 
 #include <algorithm>
@@ -10,8 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "gar/io.hpp"
+#include "gar/plan_io.hpp"
 #include "gar/reduction.hpp"
+#include "gar/topology_io.hpp"
+#include "gar/version.hpp"
 
 static_assert(GAR_FLOAT64 == static_cast<int>(gar::DataType::kFloat64) && GAR_FLOAT64 + 1 == gar::kNumDataTypes);
 static_assert(GAR_FLOAT16 == static_cast<int>(gar::DataType::kFloat16));
@@ -127,17 +128,9 @@ void check_count(std::int64_t count, const char* name, const char* function) {
           '`' + std::string(name) + "` is " + std::to_string(count) + "; accepted: a number of elements from 0");
 }
 
-/// The arguments of an operation, checked.
-struct Call {
-  Communicator& communicator;
-  const void* in;
-  void* out;
-  std::int64_t count;
-  DataType type;
-  ReduceOp op;
-};
-
+/// A collective as C programs call it.
 struct Arguments {
+  Collective collective;
   gar_comm* comm;
   const void* in;
   void* out;
@@ -146,9 +139,8 @@ struct Arguments {
   gar_op op = GAR_SUM;
 };
 
-Call checked(const Arguments& given, Collective collective, const char* function) {
-  Communicator& communicator = communicator_of(given.comm, function);
-  check_count(given.count, collective == Collective::kAllReduce ? "count" : "block_count", function);
+CollectiveCall checked(const Arguments& given, int rank, const char* function) {
+  check_count(given.count, given.collective == Collective::kAllReduce ? "count" : "block_count", function);
   const DataType type = checked_type(given.type, function);
   const ReduceOp op = checked_op(given.op, function);
   require(given.out != GAR_IN_PLACE, function, "`out` is GAR_IN_PLACE; accepted only as `in`");
@@ -160,79 +152,38 @@ Call checked(const Arguments& given, Collective collective, const char* function
   const void* in = given.in;
   if (in == GAR_IN_PLACE) {
     in = given.out;
-    if (collective == Collective::kAllGather && given.count > 0) {
-      in = static_cast<const std::byte*>(in) + communicator.rank() * given.count * size_of(type);
+    if (given.collective == Collective::kAllGather && given.count > 0) {
+      in = static_cast<const std::byte*>(in) + rank * given.count * size_of(type);
     }
   }
-  return {communicator, in, given.out, given.count, type, op};
+  return {given.collective, in, given.out, given.count, type, op};
 }
 
-void run_blocking(const Call& call, Collective collective) {
-  switch (collective) {
-    case Collective::kAllReduce:
-      return call.communicator.all_reduce(call.in, call.out, call.count, call.type, call.op);
-    case Collective::kReduceScatter:
-      return call.communicator.reduce_scatter(call.in, call.out, call.count, call.type, call.op);
-    case Collective::kAllGather:
-      return call.communicator.all_gather(call.in, call.out, call.count, call.type);
-  }
-}
-
-void run_on_stream(const Call& call, Collective collective, Stream stream) {
-  switch (collective) {
-    case Collective::kAllReduce:
-      return call.communicator.all_reduce(call.in, call.out, call.count, call.type, call.op, stream);
-    case Collective::kReduceScatter:
-      return call.communicator.reduce_scatter(call.in, call.out, call.count, call.type, call.op, stream);
-    case Collective::kAllGather:
-      return call.communicator.all_gather(call.in, call.out, call.count, call.type, stream);
-  }
-}
-
-Request started(const Call& call, Collective collective) {
-  switch (collective) {
-    case Collective::kAllReduce:
-      return call.communicator.start_all_reduce(call.in, call.out, call.count, call.type, call.op);
-    case Collective::kReduceScatter:
-      return call.communicator.start_reduce_scatter(call.in, call.out, call.count, call.type, call.op);
-    case Collective::kAllGather:
-      return call.communicator.start_all_gather(call.in, call.out, call.count, call.type);
-  }
-  return {};
-}
-
-Request prepared(const Call& call, Collective collective) {
-  switch (collective) {
-    case Collective::kAllReduce:
-      return call.communicator.prepare_all_reduce(call.in, call.out, call.count, call.type, call.op);
-    case Collective::kReduceScatter:
-      return call.communicator.prepare_reduce_scatter(call.in, call.out, call.count, call.type, call.op);
-    case Collective::kAllGather:
-      return call.communicator.prepare_all_gather(call.in, call.out, call.count, call.type);
-  }
-  return {};
-}
-
-gar_status run(const Arguments& arguments, Collective collective, const char* name) noexcept {
-  return guarded(name,
-                 [&](const char* function) { run_blocking(checked(arguments, collective, function), collective); });
-}
-
-gar_status enqueue(const Arguments& arguments, Collective collective, void* stream, const char* name) noexcept {
+gar_status run(const Arguments& arguments, const char* name) noexcept {
   return guarded(name, [&](const char* function) {
-    run_on_stream(checked(arguments, collective, function), collective, Stream{stream});
+    Communicator& communicator = communicator_of(arguments.comm, function);
+    communicator.run(checked(arguments, communicator.rank(), function));
   });
 }
 
-using MakeRequest = Request(const Call& call, Collective collective);
+gar_status enqueue(const Arguments& arguments, void* stream, const char* name) noexcept {
+  return guarded(name, [&](const char* function) {
+    Communicator& communicator = communicator_of(arguments.comm, function);
+    communicator.run(checked(arguments, communicator.rank(), function), Stream{stream});
+  });
+}
 
-gar_status make_request(const Arguments& arguments, Collective collective, gar_request** request, const char* name,
-                        MakeRequest* make) noexcept {
+/// Communicator::start or Communicator::prepare.
+using MakeRequest = Request (Communicator::*)(const CollectiveCall& call, Completion on_complete);
+
+gar_status make_request(const Arguments& arguments, gar_request** request, const char* name,
+                        MakeRequest make) noexcept {
   return guarded(name, [&](const char* function) {
     require(request != nullptr, function, "`request` is NULL; accepted: where the request shall be written");
-    // The memory first: an operation that has started must be able to tell its request.
+    // The memory first: an operation that has started must be able to hand its request over.
     auto result = std::make_unique<gar_request>();
-    result->request = make(checked(arguments, collective, function), collective);
+    Communicator& communicator = communicator_of(arguments.comm, function);
+    result->request = (communicator.*make)(checked(arguments, communicator.rank(), function), {});
     *request = result.release();
   });
 }
@@ -257,6 +208,7 @@ Reduction checked_reduction(const ReduceArguments& given, const char* function) 
 }  // namespace gar::c_api
 
 using gar::Collective;
+using gar::Communicator;
 using gar::c_api::enqueue;
 using gar::c_api::guarded;
 using gar::c_api::make_request;
@@ -325,16 +277,16 @@ int gar_comm_rank(const gar_comm* comm) { return comm != nullptr ? comm->communi
 int gar_comm_size(const gar_comm* comm) { return comm != nullptr ? comm->communicator.size() : -1; }
 
 gar_status gar_all_reduce(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op) {
-  return run({comm, in, out, count, type, op}, Collective::kAllReduce, __func__);
+  return run({Collective::kAllReduce, comm, in, out, count, type, op}, __func__);
 }
 
 gar_status gar_reduce_scatter(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
                               gar_op op) {
-  return run({comm, in, out, block_count, type, op}, Collective::kReduceScatter, __func__);
+  return run({Collective::kReduceScatter, comm, in, out, block_count, type, op}, __func__);
 }
 
 gar_status gar_all_gather(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type) {
-  return run({comm, in, out, block_count, type}, Collective::kAllGather, __func__);
+  return run({Collective::kAllGather, comm, in, out, block_count, type}, __func__);
 }
 
 gar_status gar_barrier(gar_comm* comm) {
@@ -343,17 +295,17 @@ gar_status gar_barrier(gar_comm* comm) {
 
 gar_status gar_all_reduce_on_stream(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op,
                                     void* stream) {
-  return enqueue({comm, in, out, count, type, op}, Collective::kAllReduce, stream, __func__);
+  return enqueue({Collective::kAllReduce, comm, in, out, count, type, op}, stream, __func__);
 }
 
 gar_status gar_reduce_scatter_on_stream(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
                                         gar_op op, void* stream) {
-  return enqueue({comm, in, out, block_count, type, op}, Collective::kReduceScatter, stream, __func__);
+  return enqueue({Collective::kReduceScatter, comm, in, out, block_count, type, op}, stream, __func__);
 }
 
 gar_status gar_all_gather_on_stream(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
                                     void* stream) {
-  return enqueue({comm, in, out, block_count, type}, Collective::kAllGather, stream, __func__);
+  return enqueue({Collective::kAllGather, comm, in, out, block_count, type}, stream, __func__);
 }
 
 gar_status gar_stream_synchronize(gar_comm* comm, void* stream) {
@@ -364,37 +316,38 @@ gar_status gar_stream_synchronize(gar_comm* comm, void* stream) {
 
 gar_status gar_all_reduce_start(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op,
                                 gar_request** request) {
-  return make_request({comm, in, out, count, type, op}, Collective::kAllReduce, request, __func__, gar::c_api::started);
+  return make_request({Collective::kAllReduce, comm, in, out, count, type, op}, request, __func__,
+                      &Communicator::start);
 }
 
 gar_status gar_reduce_scatter_start(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
                                     gar_op op, gar_request** request) {
-  return make_request({comm, in, out, block_count, type, op}, Collective::kReduceScatter, request, __func__,
-                      gar::c_api::started);
+  return make_request({Collective::kReduceScatter, comm, in, out, block_count, type, op}, request, __func__,
+                      &Communicator::start);
 }
 
 gar_status gar_all_gather_start(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
                                 gar_request** request) {
-  return make_request({comm, in, out, block_count, type}, Collective::kAllGather, request, __func__,
-                      gar::c_api::started);
+  return make_request({Collective::kAllGather, comm, in, out, block_count, type}, request, __func__,
+                      &Communicator::start);
 }
 
 gar_status gar_all_reduce_prepare(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op,
                                   gar_request** request) {
-  return make_request({comm, in, out, count, type, op}, Collective::kAllReduce, request, __func__,
-                      gar::c_api::prepared);
+  return make_request({Collective::kAllReduce, comm, in, out, count, type, op}, request, __func__,
+                      &Communicator::prepare);
 }
 
 gar_status gar_reduce_scatter_prepare(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
                                       gar_op op, gar_request** request) {
-  return make_request({comm, in, out, block_count, type, op}, Collective::kReduceScatter, request, __func__,
-                      gar::c_api::prepared);
+  return make_request({Collective::kReduceScatter, comm, in, out, block_count, type, op}, request, __func__,
+                      &Communicator::prepare);
 }
 
 gar_status gar_all_gather_prepare(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
                                   gar_request** request) {
-  return make_request({comm, in, out, block_count, type}, Collective::kAllGather, request, __func__,
-                      gar::c_api::prepared);
+  return make_request({Collective::kAllGather, comm, in, out, block_count, type}, request, __func__,
+                      &Communicator::prepare);
 }
 
 gar_status gar_request_start(gar_request* request) {

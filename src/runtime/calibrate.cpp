@@ -1,7 +1,5 @@
-// beta is a copy out of memory into a staging area, with all cores at it. gamma and delta follow from two fan-ins:
-// reducing f blocks of s floats takes (f - 1) s gamma + (f + 1) s delta, so with T2 and T8 per float, delta = (7 T2 -
-// T8) / 12 and gamma = T2
-// - 3 delta; both are kept positive. Blocks are as large as those of real chunks, that is, in the caches.
+// beta is a copy out of memory into a staging area, with all cores at it. gamma and delta follow from two fan-ins. The
+// blocks are as large as those of real chunks, so they lie in the caches.
 #include "runtime/calibrate.hpp"
 
 #include <algorithm>
@@ -74,15 +72,21 @@ LocalCosts measure() {
         [&] { reduce(DataType::kFloat32, ReduceOp::kSum, out, std::span(operands).first(fan_in), kBlock); });
   };
   LocalCosts costs;
-  const double two = reduce_all(2);
-  const double eight = reduce_all(kOperands);
-  costs.delta = std::max((7 * two - eight) / 12, kSmallest);
-  costs.gamma = std::max(two - 3 * costs.delta, kSmallest);
+  const ServerParams reduction = reduction_costs(reduce_all(2), reduce_all(kOperands), kSmallest);
+  costs.gamma = reduction.gamma;
+  costs.delta = reduction.delta;
   costs.beta = std::max(crowded_copy_seconds_per_float(), kSmallest);
   return costs;
 }
 
 }  // namespace
+
+ServerParams reduction_costs(double two, double eight, double smallest) {
+  ServerParams out;
+  out.delta = std::max((7 * two - eight) / 12, smallest);
+  out.gamma = std::max(two - 3 * out.delta, smallest);
+  return out;
+}
 
 LocalCosts measure_costs() {
   static const LocalCosts kCosts = measure();

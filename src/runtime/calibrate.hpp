@@ -15,6 +15,11 @@ struct LocalCosts {
   double delta = 1.5e-10;  ///< seconds per float read or written while reducing
 };
 
+/// gamma and delta from the seconds per float that reducing two and eight operands takes. f operands cost
+///     T_f = (f - 1) gamma + (f + 1) delta,
+/// so T_2 = gamma + 3 delta, T_8 = 7 gamma + 9 delta, and 7 T_2 - T_8 = 12 delta. Neither gets smaller than `smallest`.
+ServerParams reduction_costs(double two, double eight, double smallest);
+
 /// Measures beta, gamma and delta with the kernels that will run; alpha stays as built in. Some 10 ms, once per
 /// process.
 LocalCosts measure_costs();

@@ -3,16 +3,16 @@
 #include "runtime/choice.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 
 #include "gar/algorithms.hpp"
 #include "gar/environment.hpp"
-#include "gar/io.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
+#include "gar/topology_io.hpp"
 #include "gar/verify.hpp"
 
 namespace gar {
@@ -21,11 +21,6 @@ namespace {
 
 constexpr std::int64_t kDefaultLatencyBytes = 16 << 10;
 constexpr std::string_view kLatency = "latency";  // an algorithm of the transports
-
-/// hcps and hring without factors: the model finds them.
-bool is_open(const AlgorithmSpec& spec) {
-  return spec.factors.empty() && (spec.name == "hcps" || spec.name == "hring");
-}
 
 /// Says which variable a complaint is about.
 template <class Body>
@@ -38,10 +33,9 @@ void blaming(const EnvironmentVariable& variable, const Body& body) {
 }
 
 /// A wrong name, or factors that do not fit, shall be noticed when the communicator is made.
-void check_algorithm(const std::string& algorithm, int num_ranks) {
+void check_algorithm_text(const std::string& algorithm, int num_ranks) {
   if (algorithm.empty() || algorithm == kLatency) return;
-  const AlgorithmSpec spec = parse_algorithm(algorithm);
-  if (!is_tree_planner(spec) && !is_open(spec)) build_plan(spec, num_ranks);
+  check_algorithm(parse_algorithm(algorithm), num_ranks);
 }
 
 void check_topology(const Topology& topology, int num_ranks) {
@@ -66,54 +60,6 @@ void check_numbers(const CommunicatorOptions& options) {
   }
 }
 
-std::string reason_of(const TreePlan& tree, const Topology& topology) {
-  std::string where;
-  for (const SwitchChoice& choice : tree.switches) {
-    if (tree.switches.size() > 1) {
-      where += fmt::format("{} {} {}; ", choice.name, choice.algorithm, fmt::join(choice.factors, "x"));
-    }
-  }
-  where += fmt::format("least predicted time on '{}'", topology.name());
-  for (const PlanCandidate& other : tree.considered) {
-    // The same plan may be there under several names.
-    const double excess = other.seconds / tree.considered.front().seconds - 1;
-    if (excess > 1e-3) return fmt::format("{}; next is {}, {:.1f}% longer", where, other.algorithm, 100 * excess);
-  }
-  return where;
-}
-
-std::string name_of(const TreePlan& tree) {
-  if (tree.switches.size() != 1 || tree.plan.algorithm != "gentree+") return tree.plan.algorithm;
-  const SwitchChoice& choice = tree.switches.front();
-  if (choice.factors.size() < 2) return choice.algorithm;
-  return fmt::format("{}:{}", choice.algorithm, fmt::join(choice.factors, "x"));
-}
-
-bool has_incast(const Topology& topology) {
-  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
-    if (id != topology.root() && topology.node(id).uplink.epsilon > 0) return true;
-  }
-  return false;
-}
-
-/// Deviation from least predicted time: where senders that meet lose data, a stage that begins with another sender than
-/// the stage before also costs what the model does not know (a connection that has been idle starts slowly, and ranks
-/// are not equally late). In a ring nobody ever meets another sender; so it is taken where it is predicted to be nearly
-/// as good.
-constexpr double kRingMargin = 0.05;
-
-struct RingInstead {
-  Plan plan;
-  double excess = 0;  ///< of its predicted time
-};
-std::optional<RingInstead> ring_instead(const TreePlan& tree, const Topology& topology, double size_floats) {
-  if (!has_incast(topology) || tree.plan.num_ranks < 3 || name_of(tree) == "ring") return std::nullopt;
-  RingInstead out{build_plan(parse_algorithm("ring"), tree.plan.num_ranks)};
-  out.excess = PricedPlan(out.plan, topology).cost(size_floats).total() / tree.considered.front().seconds - 1;
-  if (out.excess > kRingMargin) return std::nullopt;
-  return out;
-}
-
 }  // namespace
 
 CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks, bool has_hosts) {
@@ -121,7 +67,7 @@ CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks,
   if (options.algorithm.empty() && !options.plan) {
     options.algorithm = environment::text(environment::kAlgo);
     if (options.algorithm == "auto") options.algorithm.clear();
-    blaming(environment::kAlgo, [&] { check_algorithm(options.algorithm, num_ranks); });
+    blaming(environment::kAlgo, [&] { check_algorithm_text(options.algorithm, num_ranks); });
   }
   options.timeout_s = environment::number(environment::kTimeout).value_or(options.timeout_s);
   if (options.staging_bytes == 0) {
@@ -148,7 +94,7 @@ Chooser::Chooser(const CommunicatorOptions& options, const Topology& default_top
       num_ranks_(num_ranks),
       least_chunk_bytes_(least_chunk_bytes) {
   check_topology(topology_, num_ranks);
-  check_algorithm(algorithm_, num_ranks);
+  check_algorithm_text(algorithm_, num_ranks);
   if (plan_) {
     if (plan_->num_ranks != num_ranks) {
       throw PlanError(
@@ -169,44 +115,25 @@ bool Chooser::takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) con
 
 ChosenPlan Chooser::make(double size_floats) const {
   ChosenPlan out;
-  Plan plan;
-  const std::string algorithm = algorithm_.empty() || algorithm_ == kLatency ? "gentree+" : algorithm_;
   if (plan_) {
-    plan = *plan_;
+    out.name = plan_->algorithm;
     out.reason = "the plan that was given";
-  } else if (const AlgorithmSpec spec = parse_algorithm(algorithm); spec.name == "gentree+") {
-    ModelOptions options;
-    options.max_chunks = std::max<std::int64_t>(1, static_cast<std::int64_t>(4 * size_floats) / least_chunk_bytes_);
-    TreePlan tree = gentree_plus(topology_, size_floats, options);
-    if (std::optional<RingInstead> ring = ring_instead(tree, topology_, size_floats)) {
-      out.name = "ring";
-      out.reason = fmt::format(
-          "predicted to take {:.1f}% longer than {} on '{}', but nobody meets a second sender; up to {:.0f}% that "
-          "counts",
-          100 * ring->excess, name_of(tree), topology_.name(), 100 * kRingMargin);
-      plan = std::move(ring->plan);
-    } else {
-      out.reason = reason_of(tree, topology_);
-      out.name = name_of(tree);
-      plan = std::move(tree.plan);
-    }
-  } else if (is_tree_planner(spec)) {
-    plan = gentree(topology_, size_floats, {spec.name == "gentree", {}}).plan;
-    out.reason = "the algorithm that was asked for";
-  } else if (is_open(spec)) {
-    plan = build_plan(Predictor(topology_, {spec}).at(size_floats).front().spec, num_ranks_);
-    out.reason = "the algorithm that was asked for, with the best factors";
-  } else {
-    plan = build_plan(spec, num_ranks_);
-    out.reason = "the algorithm that was asked for";
+    if (!plan_->is_explicit()) out.priced = std::make_shared<PricedPlan>(*plan_, topology_);
+    out.plan = std::make_shared<IndexedPlan>(*plan_);
+    return out;
   }
-  if (out.name.empty()) out.name = plan.algorithm;
-  if (!plan.is_explicit()) {
-    ModelOptions options;
-    options.overlap = plan.num_chunks > 1;
-    out.priced = std::make_shared<PricedPlan>(plan, topology_, options);
-  }
-  out.plan = std::make_shared<IndexedPlan>(std::move(plan));
+  const AlgorithmSpec spec = parse_algorithm(algorithm_.empty() || algorithm_ == kLatency ? "gentree+" : algorithm_);
+  PlanRequest request{
+      .topology = topology_, .size_floats = size_floats, .algorithms = {spec}, .policy = Policy::kRuntime};
+  request.model.max_chunks = std::max<std::int64_t>(1, static_cast<std::int64_t>(4 * size_floats) / least_chunk_bytes_);
+  PlanAnswer answer = gar::plan(request);
+  const bool has_found_factors = answer.spec.factors != spec.factors;
+  out.name = plan_name(answer);
+  out.reason = spec.name == "gentree+" ? choice_words(answer, topology_)
+               : has_found_factors     ? "the algorithm that was asked for, with the best factors"
+                                       : "the algorithm that was asked for";
+  out.priced = std::move(answer.priced);
+  out.plan = std::make_shared<IndexedPlan>(std::move(answer.plan));
   return out;
 }
 
@@ -220,12 +147,11 @@ const ChosenPlan& Chooser::choose(Collective collective, std::int64_t bytes) {
   }
   ChosenPlan half = choose(Collective::kAllReduce, bytes);
   if (half.plan->plan.is_explicit()) {
-    half.plan = std::make_shared<IndexedPlan>(gentree_plus(topology_, static_cast<double>(bytes) / 4).plan);
+    PlanAnswer other = gar::plan({.topology = topology_, .size_floats = static_cast<double>(bytes) / 4});
+    half.plan = std::make_shared<IndexedPlan>(std::move(other.plan));
     half.reason = "the plan that was given is for AllReduce only";
   }
-  const Plan& whole = half.plan->plan;
-  half.plan = std::make_shared<IndexedPlan>(collective == Collective::kReduceScatter ? as_reduce_scatter(whole)
-                                                                                     : as_all_gather(whole));
+  half.plan = std::make_shared<IndexedPlan>(as_collective(half.plan->plan, collective));
   ModelOptions options;
   options.overlap = half.plan->plan.num_chunks > 1;
   half.priced =

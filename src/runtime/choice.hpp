@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -29,7 +28,7 @@ class Chooser {
   Chooser(const CommunicatorOptions& options, const Topology& default_topology, int num_ranks,
           std::int64_t least_chunk_bytes);
 
-  /// Vectors of so many bytes take the latency path of a transport that can exchange `max_bytes`.
+  /// Do vectors of this many bytes take the latency path of a transport that can exchange `max_bytes`?
   [[nodiscard]] bool takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) const;
   /// The plan for vectors of `bytes` (of all blocks together, for ReduceScatter and AllGather); the same for all sizes
   /// between two powers of two.

@@ -35,7 +35,7 @@ struct Communicator::Impl {
     }
   }
 
-  std::shared_ptr<Engine> engine;  ///< requests keep it, too
+  std::shared_ptr<Engine> engine;  ///< requests keep it as well
 };
 
 struct Request::Impl {
@@ -58,7 +58,7 @@ Request::~Request() {
   }
   try {
     wait();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): who wants to know calls wait
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a caller that wants to know calls wait
   }
 }
 
@@ -73,6 +73,8 @@ void Request::wait() {
   if (impl_ != nullptr) impl_->engine->wait(*impl_->task);
 }
 
+void Request::detach() { impl_.reset(); }
+
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
@@ -81,68 +83,36 @@ Communicator::~Communicator() = default;
 int Communicator::rank() const { return impl_->engine->rank(); }
 int Communicator::size() const { return impl_->engine->size(); }
 
-void Communicator::all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op) {
-  impl_->engine->run({Collective::kAllReduce, in, out, count, type, op, std::nullopt});
-}
-
-void Communicator::reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op) {
-  impl_->engine->run({Collective::kReduceScatter, in, out, block_count, type, op, std::nullopt});
-}
-
-void Communicator::all_gather(const void* in, void* out, std::int64_t block_count, DataType type) {
-  impl_->engine->run({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum, std::nullopt});
-}
-
+void Communicator::run(const CollectiveCall& call) { impl_->engine->run(call); }
+void Communicator::run(const CollectiveCall& call, Stream stream) { impl_->engine->run(call, stream); }
 void Communicator::barrier() { impl_->engine->barrier(); }
-
-void Communicator::all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op,
-                              Stream stream) {
-  impl_->engine->run({Collective::kAllReduce, in, out, count, type, op, stream});
-}
-
-void Communicator::reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op,
-                                  Stream stream) {
-  impl_->engine->run({Collective::kReduceScatter, in, out, block_count, type, op, stream});
-}
-
-void Communicator::all_gather(const void* in, void* out, std::int64_t block_count, DataType type, Stream stream) {
-  impl_->engine->run({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum, stream});
-}
-
 void Communicator::synchronize(Stream stream) { impl_->engine->synchronize(stream); }
 
-namespace {
+Request Communicator::prepare(const CollectiveCall& call, Completion on_complete) {
+  Request request = make_request(call, std::move(on_complete));
+  request.impl_->task->is_persistent = true;
+  return request;
+}
 
-std::shared_ptr<Engine::Task> make_task(Engine& engine, const Call& call) {
+Request Communicator::start(const CollectiveCall& call, Completion on_complete) {
+  Request request = make_request(call, std::move(on_complete));
+  request.start();
+  return request;
+}
+
+Request Communicator::make_request(const CollectiveCall& call, Completion on_complete) {
+  Engine& engine = *impl_->engine;
   engine.check(call);
   engine.check_overlap(call);
   auto task = std::make_shared<Engine::Task>();
   task->call = call;
   task->path = engine.path_of(call);
-  return task;
-}
-
-}  // namespace
-
-Request Communicator::prepare(const CollectiveCall& call) {
-  Request request = make_request(call);
-  request.impl_->task->is_persistent = true;
-  return request;
-}
-
-Request Communicator::start(const CollectiveCall& call) {
-  Request request = make_request(call);
-  request.start();
-  return request;
-}
-
-Request Communicator::make_request(const CollectiveCall& call) {
-  const Call c{call.collective, call.in, call.out, call.count, call.type, call.op, std::nullopt};
-  return Request(std::make_shared<Request::Impl>(Request::Impl{impl_->engine, make_task(*impl_->engine, c)}));
+  task->on_complete = std::move(on_complete);
+  return Request(std::make_shared<Request::Impl>(Request::Impl{impl_->engine, std::move(task)}));
 }
 
 PlanReport Communicator::report(Collective collective, std::int64_t count, DataType type) {
-  Call call{collective, nullptr, nullptr, count, type, ReduceOp::kSum, std::nullopt};
+  CollectiveCall call{.collective = collective, .count = count, .type = type};
   call.in = call.out = &call;  // never read
   impl_->engine->check(call);
   return impl_->engine->path_of(call).report;
@@ -162,7 +132,7 @@ void share(Transport& transport, std::uint64_t sequence, T& values) {
   values = exchange_once(transport, sequence, values).front();
 }
 
-/// Rank 0 measures its kernels while the others wait; then everybody takes part in some exchanges for the latency.
+/// Rank 0 measures its kernels while the others wait; then all ranks take part in some exchanges for the latency.
 LocalCosts agree_on_costs(Transport& transport) {
   LocalCosts costs;
   if (transport.size() == 1) return costs;

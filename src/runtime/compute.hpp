@@ -1,4 +1,4 @@
-// Who reduces and copies for the executor: the calling thread on host memory, or a stream of a GPU on its memory.
+// What reduces and copies for the executor: the calling thread on host memory, or a stream of a GPU on its memory.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class Compute {
   virtual void copy(void* out, const void* in, std::int64_t bytes, Stores stores) = 0;
   /// Nothing more belongs to this step.
   virtual void end_step() = 0;
-  /// Memory of at least so many bytes that stays until the next call asks for more.
+  /// Memory of at least this many bytes that stays until the next call asks for more.
   virtual std::byte* scratch(std::int64_t bytes) = 0;
 };
 

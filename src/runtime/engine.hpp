@@ -1,9 +1,9 @@
 // What a communicator does, one operation after the other.
 //
-// Operations run in the order of the calls. A blocking call runs in the caller's thread. A non-blocking one runs in a
-// thread of the communicator, which is started with the first of them; where the transport does not allow that (an MPI
-// without thread support), all such communicators of the process make progress inside any call to test or wait, so that
-// ranks may wait in different orders.
+// Operations run in the order of the calls. A blocking call runs in the caller's thread, unless others are under way. A
+// non-blocking one runs in a thread of the communicator, which is started with the first of them; where the transport
+// does not allow that (an MPI without thread support), all such communicators of the process make progress inside any
+// call to test or wait, so that ranks may wait in different orders.
 #pragma once
 
 #include <unistd.h>
@@ -25,17 +25,6 @@
 #include "runtime/transport.hpp"
 
 namespace gar {
-
-/// A call of the user.
-struct Call {
-  Collective collective = Collective::kAllReduce;
-  const void* in = nullptr;
-  void* out = nullptr;
-  std::int64_t count = 0;  ///< of a block, for ReduceScatter and AllGather
-  DataType type = DataType::kFloat32;
-  ReduceOp op = ReduceOp::kSum;
-  std::optional<Stream> stream;  ///< on a GPU; none: complete when the call returns
-};
 
 /// "all_reduce", ...
 std::string_view name_of(Collective collective);
@@ -61,26 +50,29 @@ class Engine {
   /// worker's locks will never be free.
   [[nodiscard]] bool is_own_process() const { return getpid() == process_; }
   /// Throws InvalidArgument.
-  void check(const Call& call) const;
-  void check_overlap(const Call& call) const;
+  void check(const CollectiveCall& call) const;
+  void check_overlap(const CollectiveCall& call) const;
   /// Throws InvalidArgument when streams make no sense here.
   void check_stream(std::string_view function) const;
   /// Decides how a call runs; remembered per length and type, and logged once per size class.
-  Path path_of(const Call& call);
+  Path path_of(const CollectiveCall& call);
 
-  void run(const Call& call);
-  /// No rank leaves before every rank has come.
+  /// With a stream (on a GPU) it returns when the operation is in the stream, otherwise when it is complete.
+  void run(const CollectiveCall& call, std::optional<Stream> stream = std::nullopt);
+  /// No rank returns before every rank has called it.
   void barrier();
   /// On a GPU: returns when everything in the stream is done.
   void synchronize(Stream stream);
 
   /// A non-blocking or persistent operation.
   struct Task {
-    Call call;
+    CollectiveCall call;
     Path path;
+    Completion on_complete;  ///< may be empty
     bool is_persistent = false;
     bool has_started = false;
     bool is_active = false;    ///< queued or running; owned by the user's side
+    bool has_run = false;      ///< without a thread: all that is left is complete()
     bool is_done = false;      ///< guarded by the engine's mutex
     std::exception_ptr error;  ///< guarded by the engine's mutex
   };
@@ -97,23 +89,30 @@ class Engine {
   class Running;
 
   void drain();
-  void run_path(const Call& call, const Path& path);
-  void run_reproducible(const Call& call);
+  void run_path(const CollectiveCall& call, const Path& path, std::optional<Stream> stream = std::nullopt);
+  void run_reproducibly(const CollectiveCall& call);
   /// No elements, on a transport without a latency path: still the same call on all ranks.
-  void run_nothing(const Call& call);
-  Signature next_signature(const Call& call, const Schedule* schedule);
+  void run_nothing(const CollectiveCall& call);
+  Signature next_signature(const CollectiveCall& call, const Schedule* schedule);
   void work();
-  void complete(Task& task, std::exception_ptr error);
+  /// The first task of the queue has run: calls its on_complete, then makes it complete for the user. Not to be called
+  /// while anything is locked.
+  void complete(Task& task, std::exception_ptr error) noexcept;
+  /// Without a thread: takes part in poll_all from now on.
+  void join_polled();
   /// Without a thread: a little progress on the first operation of the queue.
   void poll();
   static void poll_all();
   /// Without a thread: sleeps a moment; an error of the transport becomes that of the operation under way.
   void pause();
-  PlanReport make_report(const Call& call, const Schedule* schedule, const ChosenPlan* plan) const;
-  void log_once(const Call& call, const PlanReport& report);
+  Path make_path(const CollectiveCall& call);
+  PlanReport make_report(const CollectiveCall& call, const Schedule* schedule, const ChosenPlan* plan) const;
+  void log_once(const CollectiveCall& call, const PlanReport& report);
 
   pid_t process_ = getpid();
   std::unique_ptr<Transport> transport_;
+  DeviceSide* device_;   ///< of the transport; null on host memory
+  OwnCollectives* own_;  ///< of the transport; null where plans run
   CommunicatorOptions options_;
   std::mutex choice_mutex_;
   Chooser chooser_;
@@ -125,11 +124,11 @@ class Engine {
 
   std::uint64_t sequence_;
   std::uint64_t serial_ = 1;
-  std::optional<Call> outer_;  ///< the operation that the one under way is a part of
+  std::optional<CollectiveCall> outer_;  ///< the operation that the one under way is a part of
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::shared_ptr<Task>> queue_;  ///< the first one is running
+  std::deque<std::shared_ptr<Task>> queue_;  ///< the first one is running, or its on_complete is
   std::thread worker_;
   bool is_ending_ = false;
   bool is_closed_ = false;

@@ -28,8 +28,8 @@ std::string describe_mismatch(const Signature& ours, int our_rank, const Signatu
                      mine, their_rank, other, why);
 }
 
-Signature Engine::next_signature(const Call& call, const Schedule* schedule) {
-  const Call& shown = outer_ ? *outer_ : call;
+Signature Engine::next_signature(const CollectiveCall& call, const Schedule* schedule) {
+  const CollectiveCall& shown = outer_ ? *outer_ : call;
   Signature signature;
   signature.sequence = sequence_++;
   signature.collective = shown.collective;
@@ -46,17 +46,16 @@ Signature Engine::next_signature(const Call& call, const Schedule* schedule) {
   return signature;
 }
 
-void Engine::check_overlap(const Call& call) const {
+void Engine::check_overlap(const CollectiveCall& call) const {
   const std::int64_t block = call.count * size_of(call.type);
   const auto in = reinterpret_cast<std::intptr_t>(call.in);
   const auto out = reinterpret_cast<std::intptr_t>(call.out);
-  const std::int64_t in_bytes = call.collective == Collective::kReduceScatter ? block * size() : block;
-  const std::int64_t out_bytes = call.collective == Collective::kAllGather ? block * size() : block;
-  if (block == 0 || in + in_bytes <= out || out + out_bytes <= in) return;
+  const std::int64_t in_length = in_bytes(call, size());
+  if (block == 0 || in + in_length <= out || out + out_bytes(call, size()) <= in) return;
   const bool is_fine = call.collective == Collective::kAllReduce ? in == out
                        : call.collective == Collective::kAllGather
                            ? in - out == rank() * block
-                           : out >= in && out - in < in_bytes && (out - in) % block == 0;
+                           : out >= in && out - in < in_length && (out - in) % block == 0;
   if (is_fine) return;
   throw InvalidArgument(fmt::format("{}: `in` and `out` overlap in part; accepted are separate buffers, or {}",
                                     name_of(call.collective),
@@ -66,16 +65,15 @@ void Engine::check_overlap(const Call& call) const {
 }
 
 void Engine::check_stream(std::string_view function) const {
-  if (transport_->is_on_device()) return;
+  if (device_ != nullptr) return;
   throw InvalidArgument(
       fmt::format("{}: a stream, but this communicator ({}) works on host memory; accepted are communicators of "
                   "gar/cuda.hpp and gar/nccl.hpp",
                   function, transport_->name()));
 }
 
-void Engine::check(const Call& call) const {
+void Engine::check(const CollectiveCall& call) const {
   const std::string_view name = name_of(call.collective);
-  if (call.stream) check_stream(name);
   if (call.count < 0) throw InvalidArgument(fmt::format("{}: count = {}; accepted is 0 or more", name, call.count));
   const int type = static_cast<int>(call.type);
   const int op = static_cast<int>(call.op);

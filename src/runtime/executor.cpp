@@ -11,10 +11,13 @@ constexpr std::int64_t kStreamingBytes = 4 << 20;
 
 }  // namespace
 
-Execution::Execution(Transport& transport, const Schedule& schedule, const Buffers& buffers, std::uint64_t serial)
+Execution::Execution(Transport& transport, const Schedule& schedule, const CollectiveCall& call, std::uint64_t serial)
     : transport_(transport),
       schedule_(schedule),
-      buffers_(buffers),
+      in_(static_cast<const std::byte*>(call.in)),
+      out_(static_cast<std::byte*>(call.out)),
+      type_(call.type),
+      op_(call.op),
       serial_(serial),
       limits_(transport.limits()),
       compute_(transport.compute()) {
@@ -40,7 +43,7 @@ bool Execution::advance() {
     has_progressed = open_chunks() || has_progressed;
     if (has_progressed) transport_.progressed();
   }
-  return chunks_.empty() && next_chunk_ == schedule_.num_chunks && transport_.try_complete();
+  return chunks_.empty() && next_chunk_ == schedule_.num_chunks;
 }
 
 bool Execution::open_chunks() {
@@ -57,8 +60,8 @@ bool Execution::open_chunks() {
     const std::int64_t stride = schedule_.block_count * schedule_.element_size;
     const std::int64_t begin = next_chunk_ * schedule_.chunk_block_count * schedule_.element_size;
     // The input is never written; views have one type for both spaces.
-    flight.input = {const_cast<std::byte*>(buffers_.in) + begin, stride};  // NOLINT(*-const-cast)
-    flight.work = {buffers_.out + begin, stride};
+    flight.input = {const_cast<std::byte*>(in_) + begin, stride};  // NOLINT(*-const-cast)
+    flight.work = {out_ + begin, stride};
     if (schedule_.plan->plan.collective == Collective::kReduceScatter) {
       const std::int64_t block = schedule_.program(0).block_count * schedule_.element_size;
       flight.work = {scratch_ + flight.slot * schedule_.num_blocks * block, block};
@@ -118,7 +121,7 @@ void Execution::reduce_step(const Chunk& chunk) {
       operands_.insert(operands_.begin() + reduction.own_position, address(own, reduction.out, size));
     }
     if (operands_.size() > 1) {
-      compute_.reduce(buffers_.type, buffers_.op, out, operands_, reduction.out.count);
+      compute_.reduce(type_, op_, out, operands_, reduction.out.count);
     } else if (operands_.front() != out) {
       compute_.copy(out, operands_.front(), reduction.out.count * size, stores_);
     }
@@ -133,8 +136,8 @@ std::byte* Execution::block_of(const Chunk& chunk, const std::byte* base, std::i
 
 void Execution::prologue(const Chunk& chunk) {
   if (schedule_.plan->plan.collective != Collective::kAllGather) return;
-  const std::byte* in = block_of(chunk, buffers_.in, 0);
-  std::byte* out = block_of(chunk, buffers_.out, transport_.rank());
+  const std::byte* in = block_of(chunk, in_, 0);
+  std::byte* out = block_of(chunk, out_, transport_.rank());
   if (in == out) return;
   compute_.copy(out, in, chunk.flight.program->block_count * schedule_.element_size, stores_);
   compute_.end_step();
@@ -143,7 +146,7 @@ void Execution::prologue(const Chunk& chunk) {
 void Execution::epilogue(const Chunk& chunk) {
   if (schedule_.plan->plan.collective != Collective::kReduceScatter) return;
   const Part part{Space::kWork, transport_.rank(), 0, chunk.flight.program->block_count};
-  compute_.copy(block_of(chunk, buffers_.out, 0), address(chunk.flight.work, part, schedule_.element_size),
+  compute_.copy(block_of(chunk, out_, 0), address(chunk.flight.work, part, schedule_.element_size),
                 part.count * schedule_.element_size, stores_);
   compute_.end_step();
 }

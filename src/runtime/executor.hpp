@@ -1,7 +1,7 @@
 // Runs a rank's part of one operation over a transport.
 //
 // Chunks follow each other: a step of a chunk starts when the chunk's previous step is complete and the chunk before
-// has started the same step (the order that the simulator follows, too). As many chunks are under way as the transport
+// has started the same step (the simulator follows the same order). As many chunks are under way as the transport
 // has slots, so that reducing one overlaps waiting for another.
 #pragma once
 
@@ -15,20 +15,11 @@
 
 namespace gar {
 
-/// The user's side of an operation. ReduceScatter: `in` has a block for every rank, `out` one; AllGather: the other way
-/// round.
-struct Buffers {
-  const std::byte* in = nullptr;
-  std::byte* out = nullptr;
-  DataType type = DataType::kFloat32;
-  ReduceOp op = ReduceOp::kSum;
-};
-
 class Execution {
  public:
   /// `serial` is the communicator's number of the first chunk; chunks take consecutive ones.
-  Execution(Transport& transport, const Schedule& schedule, const Buffers& buffers, std::uint64_t serial);
-  /// Does what can be done now. True when the operation is complete.
+  Execution(Transport& transport, const Schedule& schedule, const CollectiveCall& call, std::uint64_t serial);
+  /// Does what can be done now. True when all steps have run. (On a GPU they may still be in the stream.)
   bool advance();
 
  private:
@@ -49,7 +40,10 @@ class Execution {
 
   Transport& transport_;
   const Schedule& schedule_;
-  Buffers buffers_;
+  const std::byte* in_;
+  std::byte* out_;
+  DataType type_;
+  ReduceOp op_;
   std::uint64_t serial_;
   TransportLimits limits_;
   Compute& compute_;

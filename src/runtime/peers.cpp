@@ -11,7 +11,7 @@ namespace gar {
 
 namespace {
 
-/// A message of this rank that somebody reads out of its memory.
+/// A message of this rank that a peer reads out of its memory.
 struct Lent {
   std::int32_t reader = 0;
   std::int32_t reader_step = 0;

@@ -1,7 +1,7 @@
 // For transports whose receivers read the senders' memory where it lies.
 //
 // Where a message lies, and when its sender may write there again, follow from the programs of both ends; so a rank
-// compiles its peers' programs, too. Once per length, O(programs of the peers).
+// also compiles its peers' programs. Once per length, O(programs of the peers).
 #pragma once
 
 #include <cstdint>

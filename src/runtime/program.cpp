@@ -5,7 +5,7 @@
 // elements when the pieces are large enough, so that two ranks do not write to one cache line.
 //
 // Shared memory needs to know where a *sender* has put its data: the layout of a sender's staging space follows from
-// its own program alone, so a receiver derives the sender's layout, too. O(programs of the peers).
+// its own program alone, so a receiver can derive it as well. O(programs of the peers).
 #include "runtime/program.hpp"
 
 #include <algorithm>

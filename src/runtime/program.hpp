@@ -104,7 +104,7 @@ struct ChunkProgram {
   std::int64_t staging_count = 0;  ///< elements of staging space that the sends need
   std::int32_t num_receivers = 0;  ///< distinct peers that something is sent to
   std::vector<ChunkStep> steps;
-  std::vector<PeerStep> last_readers;  ///< find_peer_memory: when nobody reads this rank's memory any more
+  std::vector<PeerStep> last_readers;  ///< find_peer_memory: when no rank reads this rank's memory any more
   [[nodiscard]] std::int64_t count() const { return num_blocks * block_count; }
 };
 

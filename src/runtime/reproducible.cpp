@@ -12,7 +12,7 @@
 // exact.
 //
 // Error: with n values whose largest magnitude is M, at most n M 2^-42 (float32, bfloat16; n M 2^-85 for float64)
-// beside the final rounding; the plain sum's bound is (n - 1) 2^-24 (2^-53) times the sum of the magnitudes. Sums that
+// besides the final rounding; the plain sum's bound is (n - 1) 2^-24 (2^-53) times the sum of the magnitudes. Sums that
 // cancel are as exact as others, and a sum that overflows on its way but not at its end is right. A sum that is zero is
 // +0.
 //
@@ -249,12 +249,12 @@ class Summation {
   /// Are there infinities or NaN, on any rank?
   bool agree_on_exponents(std::int64_t count) {
     if constexpr (S::kHasExponents) {
-      plain_.all_reduce(exponents_.data(), exponents_.data(), count, data_type_of<Exponent>(), ReduceOp::kMax);
+      all_reduce(exponents_.data(), count, ReduceOp::kMax);
     }
     const auto end = exponents_.begin() + count;
     std::uint8_t has_special = std::find(exponents_.begin(), end, S::kSpecial) != end ? 1 : 0;
     if constexpr (!S::kHasExponents) {
-      plain_.all_reduce(&has_special, &has_special, 1, DataType::kUint8, ReduceOp::kMax);
+      all_reduce(&has_special, 1, ReduceOp::kMax);
     }
     return has_special != 0;
   }
@@ -271,14 +271,20 @@ class Summation {
     }
   }
 
+  /// In place.
+  template <class U>
+  void all_reduce(U* data, std::int64_t count, ReduceOp op) {
+    plain_.run({Collective::kAllReduce, data, data, count, data_type_of<U>(), op});
+  }
+
   /// All ranks' `data` combined: this rank's block of it, `block_count` elements.
   template <class U>
   const U* combined(U* data, U* own, std::int64_t block_count, ReduceOp op) {
     if (!scatters()) {
-      plain_.all_reduce(data, data, block_count, data_type_of<U>(), op);
+      all_reduce(data, block_count, op);
       return data;
     }
-    plain_.reduce_scatter(data, own, block_count, data_type_of<U>(), op);
+    plain_.run({Collective::kReduceScatter, data, own, block_count, data_type_of<U>(), op});
     return own;
   }
 
@@ -332,8 +338,11 @@ void multiply(const PlainCollectives& plain, const Blocks& blocks, const void* i
   for (std::int64_t begin = 0; begin < blocks.length; begin += window) {
     const std::int64_t length = std::min(window, blocks.length - begin);
     for (std::int64_t b = 0; b < blocks.count; ++b) {
-      plain.all_gather(static_cast<const T*>(in) + b * blocks.length + begin, gathered.data(), length,
-                       data_type_of<T>());
+      plain.run({.collective = Collective::kAllGather,
+                 .in = static_cast<const T*>(in) + b * blocks.length + begin,
+                 .out = gathered.data(),
+                 .count = length,
+                 .type = data_type_of<T>()});
       if (b != blocks.mine) continue;
       for (std::int64_t i = 0; i < length; ++i) {
         for (std::int64_t r = 0; r < num_ranks; ++r) {
@@ -359,31 +368,15 @@ void normalise(const void* in, void* out, std::int64_t count, ReduceOp op) {
 }
 
 template <class S>
-void reduce_floats(const PlainCollectives& plain, const Blocks& blocks, const void* in, void* out, ReduceOp op) {
+void reduce_floats(const PlainCollectives& plain, const CollectiveCall& call) {
+  const bool scatters = call.collective == Collective::kReduceScatter;
+  const Blocks blocks{scatters ? plain.size : 1, call.count, scatters ? plain.rank : 0};
   if (plain.size == 1) {
-    normalise<typename S::Value>(in, out, blocks.length, op);
-  } else if (op == ReduceOp::kSum) {
-    Summation<S>(plain, blocks, in, out).run();
+    normalise<typename S::Value>(call.in, call.out, blocks.length, call.op);
+  } else if (call.op == ReduceOp::kSum) {
+    Summation<S>(plain, blocks, call.in, call.out).run();
   } else {
-    multiply<typename S::Value>(plain, blocks, in, out);
-  }
-}
-
-void reduce_blocks(const PlainCollectives& plain, const Blocks& blocks, const void* in, void* out, DataType type,
-                   ReduceOp op) {
-  if (plain.size > kMaxReproducibleRanks) {
-    throw InvalidArgument(
-        fmt::format("a reproducible reduction of {} ranks; accepted: up to {}", plain.size, kMaxReproducibleRanks));
-  }
-  switch (type) {
-    case DataType::kFloat16:
-      return reduce_floats<Float16Scheme>(plain, blocks, in, out, op);
-    case DataType::kBfloat16:
-      return reduce_floats<Bfloat16Scheme>(plain, blocks, in, out, op);
-    case DataType::kFloat32:
-      return reduce_floats<Float32Scheme>(plain, blocks, in, out, op);
-    default:
-      return reduce_floats<Float64Scheme>(plain, blocks, in, out, op);
+    multiply<typename S::Value>(plain, blocks, call.in, call.out);
   }
 }
 
@@ -395,21 +388,25 @@ bool is_plain(const PlainCollectives& plain, DataType type, ReduceOp op) {
 
 bool changes_bits(DataType type, ReduceOp /*op*/) { return !is_integer(type); }
 
-void reproducible_all_reduce(const PlainCollectives& plain, const void* in, void* out, std::int64_t count,
-                             DataType type, ReduceOp op) {
-  if (is_plain(plain, type, op)) {
-    plain.all_reduce(in, out, count, type, op);
-  } else if (count > 0) {
-    reduce_blocks(plain, {1, count, 0}, in, out, type, op);
+void run_reproducible(const PlainCollectives& plain, const CollectiveCall& call) {
+  if (is_plain(plain, call.type, call.op)) {
+    plain.run(call);
+    return;
   }
-}
-
-void reproducible_reduce_scatter(const PlainCollectives& plain, int rank, const void* in, void* out,
-                                 std::int64_t block_count, DataType type, ReduceOp op) {
-  if (is_plain(plain, type, op)) {
-    plain.reduce_scatter(in, out, block_count, type, op);
-  } else if (block_count > 0) {
-    reduce_blocks(plain, {plain.size, block_count, rank}, in, out, type, op);
+  if (call.count == 0) return;
+  if (plain.size > kMaxReproducibleRanks) {
+    throw InvalidArgument(
+        fmt::format("a reproducible reduction of {} ranks; accepted: up to {}", plain.size, kMaxReproducibleRanks));
+  }
+  switch (call.type) {
+    case DataType::kFloat16:
+      return reduce_floats<Float16Scheme>(plain, call);
+    case DataType::kBfloat16:
+      return reduce_floats<Bfloat16Scheme>(plain, call);
+    case DataType::kFloat32:
+      return reduce_floats<Float32Scheme>(plain, call);
+    default:
+      return reduce_floats<Float64Scheme>(plain, call);
   }
 }
 

@@ -1,10 +1,14 @@
 // What the executor needs from whatever connects a rank with the others.
 //
-// A collective operation (Job) is cut into chunks; the executor keeps several chunks (flights) under way, each in a
-// slot of its own, and runs the steps of each in order. For a step it calls try_send once it may start, then
-// try_receive until the data are there, reduces, and calls consumed. All try_* functions return at once; false means
-// "not yet", and then wait() sleeps until something may have changed. Everything throws TransportError when a peer has
-// died, does not answer, or asks for something else than we do.
+// A collective operation (a Signature, which all ranks share, and this rank's Operands) is cut into chunks. The
+// executor keeps several chunks (flights) under way, each in a slot of its own, and runs the steps of each in order.
+// For a step it calls try_send once the step may start, then try_receive until the data have arrived, reduces, and
+// calls consumed. All try_* functions return at once; false means "not yet", and then wait() sleeps until something may
+// have changed. Every function throws TransportError when a peer has died, does not answer, or has called something
+// else than this rank.
+//
+// Two things only some transports have, and they stand in interfaces of their own: DeviceSide where buffers lie in the
+// memory of a GPU, OwnCollectives where a library such as NCCL runs whole operations itself.
 #pragma once
 
 #include <cstddef>
@@ -40,13 +44,13 @@ std::string describe(const Signature& signature);
 std::string describe_mismatch(const Signature& ours, int our_rank, const Signature& theirs, int their_rank);
 
 /// What one rank brings to an operation.
-struct Site {
+struct Operands {
   const void* in = nullptr;
   void* out = nullptr;
   std::int64_t in_bytes = 0;
   std::int64_t out_bytes = 0;
-  std::optional<Stream> stream;        ///< none: complete when the call returns
-  const Schedule* schedule = nullptr;  ///< null: nothing to communicate, or own_collectives()
+  std::optional<Stream> stream;        ///< without one, the operation is complete when the call returns
+  const Schedule* schedule = nullptr;  ///< null: nothing to communicate, or the library's own collectives run
 };
 
 /// One chunk under way.
@@ -65,13 +69,50 @@ struct TransportLimits {
   int num_slots = 2;               ///< chunks under way at once
   std::int64_t staging_bytes = 0;  ///< staging space of a slot; 0: sends come out of the user's memory, no limit
   std::int64_t chunk_bytes = 0;    ///< preferred size of a chunk of an AllReduce; 0: as the plan says
-  /// The planner makes no smaller chunks. Where all steps compete for the same cores, overlapping them gains nothing:
-  /// then as large as a number can be.
+  /// The planner makes no smaller chunks. Where all steps compete for the same cores, overlapping them gains nothing,
+  /// and this is as large as a number can be.
   std::int64_t least_chunk_bytes = 64 << 10;
   /// Receivers read the senders' memory where it lies: programs need to know where that is (runtime/peers.hpp).
   bool needs_sources = false;
   /// ReduceScatter and AllGather move data in the same way, so that each costs what the model says of its half.
   bool has_equal_halves = true;
+};
+
+/// What a transport adds whose buffers lie in the memory of a GPU. An operation is put into a stream; the host does not
+/// wait for what the GPU does unless it is asked to.
+class DeviceSide {
+ public:
+  /// The calling thread works on the transport's device as long as the object lives.
+  [[nodiscard]] virtual std::shared_ptr<void> enter() = 0;
+  /// After an exception: has the operation begun on no rank, so that others may follow?
+  [[nodiscard]] virtual bool is_intact() const = 0;
+  /// For an operation without a schedule: has every rank begun it?
+  virtual bool try_meet() = 0;
+  /// The whole operation has been handed over: is it complete, as far as the caller wants to wait?
+  virtual bool try_complete() = 0;
+  /// Is everything in the stream done?
+  virtual bool is_idle(Stream stream) = 0;
+
+ protected:
+  DeviceSide() = default;
+  DeviceSide(const DeviceSide&) = default;
+  DeviceSide& operator=(const DeviceSide&) = default;
+  ~DeviceSide() = default;
+};
+
+/// A library that runs whole operations itself, without a plan of ours.
+class OwnCollectives {
+ public:
+  /// Its name and version: "NCCL 2.28.3".
+  [[nodiscard]] virtual std::string_view library() const = 0;
+  /// Runs the operation; called when all ranks have met.
+  virtual void run(const Signature& signature, const Operands& operands) = 0;
+
+ protected:
+  OwnCollectives() = default;
+  OwnCollectives(const OwnCollectives&) = default;
+  OwnCollectives& operator=(const OwnCollectives&) = default;
+  ~OwnCollectives() = default;
 };
 
 class Transport {
@@ -89,17 +130,15 @@ class Transport {
   /// May a thread other than the user's call it (one at a time)?
   [[nodiscard]] virtual bool allows_threads() const = 0;
 
-  /// Who reduces and copies.
+  /// What reduces and copies.
   [[nodiscard]] virtual Compute& compute() { return host_; }
-  /// Do buffers lie in the memory of a GPU?
-  [[nodiscard]] virtual bool is_on_device() const { return false; }
-  /// The calling thread works on the transport's device as long as the object lives.
-  [[nodiscard]] virtual std::shared_ptr<void> enter() { return nullptr; }
-  /// After an exception: has the operation begun on no rank, so that others may follow?
-  [[nodiscard]] virtual bool is_intact() const { return false; }
+  /// Null where buffers lie in host memory.
+  [[nodiscard]] virtual DeviceSide* device() { return nullptr; }
+  /// Null where plans run, which is the rule.
+  [[nodiscard]] virtual OwnCollectives* own_collectives() { return nullptr; }
 
   /// An operation begins: throws when the transport has failed before.
-  virtual void begin(const Signature& signature, const Site& site) = 0;
+  virtual void begin(const Signature& signature, const Operands& operands) = 0;
   /// Is the slot of this flight free? Called before its first step.
   virtual bool try_open(Flight& flight) = 0;
   /// Hands the sends of a step over.
@@ -112,35 +151,18 @@ class Transport {
   /// The executor has run all steps of the flight: may its memory be given back to the user? (The slot may still be in
   /// use.)
   virtual bool try_close(Flight& flight) = 0;
-  /// All of the operation has been handed over: is it complete, as far as the caller wants to wait?
-  virtual bool try_complete() { return true; }
   /// Sleeps until something that a try_* function waited for may have changed, a moment at most.
   virtual void wait() = 0;
-  /// Something was done since the last wait: the time limit for silent peers starts anew.
+  /// Something was done since the last wait: the time limit for silent peers starts again.
   virtual void progressed() = 0;
-  /// Tells the others that this rank gives up.
+  /// Tells the other ranks that this rank gives up.
   virtual void fail(std::string_view reason) noexcept = 0;
 
-  /// On a device, for an operation without elements: has every rank begun it?
-  virtual bool try_meet() { return true; }
-  /// Who runs operations by itself, without a plan: "NCCL 2.28.3". Empty: nobody.
-  [[nodiscard]] virtual std::string_view own_collectives() const { return {}; }
-  /// All of an operation, once all ranks have met; only where there are own_collectives().
-  virtual void run_own(const Signature& signature, const Site& site) {
-    static_cast<void>(signature);
-    static_cast<void>(site);
-  }
-  /// On a device: is everything in the stream done?
-  virtual bool is_idle(Stream stream) {
-    static_cast<void>(stream);
-    return true;
-  }
-
-  /// The latency path, where there is one: all ranks' operands at once. 0: there is none.
+  /// The latency path gives every rank all operands at once; this is how long these may be. 0: there is no such path.
   [[nodiscard]] virtual std::int64_t max_latency_bytes() const { return 0; }
-  /// Publishes `bytes` at `in` and returns true with pointers to all ranks' bytes (in the order of ranks) when all
-  /// are there. To be called again, with the same arguments, after false. The pointers stay valid until the next
-  /// operation begins.
+  /// Publishes `bytes` at `in`, and returns true with pointers to the bytes of all ranks (in the order of ranks) when
+  /// they have arrived. To be called again, with the same arguments, after false. The pointers stay valid until the
+  /// next operation begins.
   virtual bool try_exchange(const void* in, std::int64_t bytes, std::span<const std::byte*> operands) {
     static_cast<void>(in);
     static_cast<void>(bytes);

@@ -1,13 +1,9 @@
 // The critical path of a simulation, condensed.
 #include "gar/critical_path.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
-
-#include "gar/format.hpp"
 
 namespace gar {
 namespace {
@@ -92,32 +88,6 @@ std::vector<PathPart> path_by_stage(const Simulation& simulation) {
   }
   std::vector<PathPart> out;
   for (auto& [stage, builder] : builders) out.push_back(builder.done());
-  return out;
-}
-
-std::string waiting_words(const Topology& topology, const PathPart& part) {
-  std::vector<std::pair<double, std::string>> list;
-  const Terms& t = part.terms;
-  const double link = t.beta + t.epsilon;
-  const double calculation = t.gamma + t.delta;
-  if (link > 0) {
-    std::string words = fmt::format("{} on ", format_seconds(link, 3));
-    words += part.has_message ? "the " + link_name(topology, part.link) : "links";
-    if (part.num_links > 1) {
-      words += fmt::format(" and {} other{}", part.num_links - 1, part.num_links == 2 ? "" : "s");
-    }
-    if (t.epsilon >= 0.005 * link) words += fmt::format(", {:.0f}% of it incast", 100 * t.epsilon / link);
-    list.emplace_back(link, words);
-  }
-  if (t.alpha > 0) list.emplace_back(t.alpha, fmt::format("{} of latency", format_seconds(t.alpha, 3)));
-  if (calculation > 0) list.emplace_back(calculation, fmt::format("{} reducing", format_seconds(calculation, 3)));
-  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string out;
-  for (const auto& [seconds, words] : list) {
-    if (seconds < 0.005 * t.total()) continue;
-    out += out.empty() ? "" : "; ";
-    out += words;
-  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "gar/errors.hpp"
@@ -28,51 +29,55 @@ Network::Network(const Topology& topology, const SimulationOptions& options)
       model_(options.model),
       extra_senders_(options.degree == IncastDegree::kParticipants ? 1 : 0),
       tree_(expand_checked(topology)) {
-  places_.resize(tree_.size());
+  spans_.resize(tree_.size());
   latency_.resize(tree_.size());
   for (std::size_t i = 0; i < tree_.size(); ++i) {
-    places_[i] = {tree_.parent[i], tree_.first_rank[i], tree_.last_rank[i]};
+    spans_[i] = {.parent = tree_.parent[i], .first_rank = tree_.first_rank[i], .end_rank = tree_.last_rank[i]};
     const double above = tree_.parent[i] < 0 ? 0 : latency_[static_cast<std::size_t>(tree_.parent[i])];
     latency_[i] = above + topology.node(tree_.node[i]).alpha;
   }
-  for (const SlowServer& s : options.slow_servers) {
-    if (s.rank < 0 || s.rank >= num_ranks()) {
-      throw InvalidArgument(fmt::format("slow server: {} is not a rank; accepted are 0..{}", s.rank, num_ranks() - 1));
-    }
-    if (!(s.factor > 0) || !std::isfinite(s.factor)) {
-      throw InvalidArgument(fmt::format("slow server {}: factor {} is not a number above 0", s.rank, s.factor));
-    }
-    const auto rank = static_cast<std::int32_t>(s.rank);
-    slow_.try_emplace(rank, 1.0).first->second *= s.factor;
-    marked_ranks_.push_back(rank);
-  }
-  for (const LinkCondition& c : options.links) {
-    const std::int32_t instance = instance_of(c.node);
-    const std::string name = topology.instance_name(c.node.rank, c.node.depth);
-    if (!(c.capacity >= 0) || !std::isfinite(c.capacity)) {
-      throw InvalidArgument(
-          fmt::format("link of {}: a capacity of {} is not accepted; 0 (failed) and more are", name, c.capacity));
-    }
-    if (!(c.background >= 0) || !(c.background < 1)) {
-      throw InvalidArgument(
-          fmt::format("link of {}: a background load of {} is not accepted; 0 to below 1 is", name, c.background));
-    }
-    for (const bool is_down : {false, true}) {
-      if (!(is_down ? c.down : c.up)) continue;
-      Condition& condition = conditions_[2 * std::int64_t{instance} + (is_down ? 1 : 0)];
-      condition.scale *= c.capacity;
-      condition.background += c.background;
-      if (!(condition.background < 1)) {
-        throw InvalidArgument(fmt::format("link of {}: background loads of {} in all are not accepted; below 1 is",
-                                          name, condition.background));
-      }
-    }
-    marked_instances_.push_back(instance);
-  }
+  for (const SlowServer& slow : options.slow_servers) add_slow_server(slow);
+  for (const LinkCondition& link : options.links) add_condition(link);
   constexpr double kMostJitter = 1e6;
   if (!(options.jitter >= 0) || !(options.jitter <= kMostJitter)) {
     throw InvalidArgument(fmt::format("jitter {} is not accepted; 0 to {} is", options.jitter, kMostJitter));
   }
+}
+
+void Network::add_slow_server(const SlowServer& slow) {
+  if (slow.rank < 0 || slow.rank >= num_ranks()) {
+    throw InvalidArgument(fmt::format("slow server: {} is not a rank; accepted are 0..{}", slow.rank, num_ranks() - 1));
+  }
+  if (!(slow.factor > 0) || !std::isfinite(slow.factor)) {
+    throw InvalidArgument(fmt::format("slow server {}: factor {} is not a number above 0", slow.rank, slow.factor));
+  }
+  const auto rank = static_cast<std::int32_t>(slow.rank);
+  slow_.try_emplace(rank, 1.0).first->second *= slow.factor;
+  marked_ranks_.push_back(rank);
+}
+
+void Network::add_condition(const LinkCondition& link) {
+  const std::int32_t instance = instance_of(link.node);
+  const std::string name = topology_.instance_name(link.node.rank, link.node.depth);
+  if (!(link.capacity >= 0) || !std::isfinite(link.capacity)) {
+    throw InvalidArgument(
+        fmt::format("link of {}: a capacity of {} is not accepted; 0 (failed) and more are", name, link.capacity));
+  }
+  if (!(link.background >= 0) || !(link.background < 1)) {
+    throw InvalidArgument(
+        fmt::format("link of {}: a background load of {} is not accepted; 0 to below 1 is", name, link.background));
+  }
+  for (const bool is_down : {false, true}) {
+    if (!(is_down ? link.down : link.up)) continue;
+    Condition& condition = conditions_[2 * std::int64_t{instance} + (is_down ? 1 : 0)];
+    condition.scale *= link.capacity;
+    condition.background += link.background;
+    if (!(condition.background < 1)) {
+      throw InvalidArgument(fmt::format("link of {}: background loads of {} in all are not accepted; below 1 is", name,
+                                        condition.background));
+    }
+  }
+  marked_instances_.push_back(instance);
 }
 
 std::int32_t Network::instance_of(const NodePlace& place) const {
@@ -84,23 +89,26 @@ std::int32_t Network::instance_of(const NodePlace& place) const {
     throw InvalidArgument(fmt::format("there is no link at depth {} above rank {}; accepted are 1..{}", place.depth,
                                       place.rank, depth(i)));
   }
-  while (depth(i) > place.depth) i = places_[static_cast<std::size_t>(i)].parent;
+  while (depth(i) > place.depth) i = span(i).parent;
   return i;
 }
 
 LinkState Network::link(std::int32_t instance, bool is_down) const {
   const LinkParams& p = topology_.node(node(instance)).uplink;
-  LinkState out{p.beta, model_ == ModelKind::kAbc ? 0 : p.epsilon, p.incast_threshold, 1, extra_senders_};
+  LinkState out{.beta = p.beta,
+                .epsilon = model_ == ModelKind::kAbc ? 0 : p.epsilon,
+                .threshold = p.incast_threshold,
+                .extra_senders = extra_senders_};
   const auto it = conditions_.find(2 * std::int64_t{instance} + (is_down ? 1 : 0));
   if (it != conditions_.end()) {
     out.scale = it->second.scale * (1 - it->second.background);
-    if (it->second.background > 0) out.senders += 1;
+    if (it->second.background > 0) out.extra_senders += 1;
   }
   return out;
 }
 
 LinkId Network::link_id(std::int32_t instance, bool is_down) const {
-  return {{place(instance).first, depth(instance)}, is_down};
+  return {{span(instance).first_rank, depth(instance)}, is_down};
 }
 
 ServerParams Network::server(std::int32_t rank) const {

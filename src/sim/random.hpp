@@ -8,13 +8,22 @@
 
 namespace gar::sim {
 
+enum class DelayKind : std::uint8_t { kLatency, kCalculation };
+
+/// What is delayed.
+struct Delayed {
+  std::int64_t rank = 0;
+  std::int64_t chunk = 0;
+  std::int64_t step = 0;
+  DelayKind kind = DelayKind::kLatency;
+};
+
 /// Exponentially distributed with mean 1.
-inline double exponential(std::uint64_t seed, std::int64_t rank, std::int64_t chunk, std::int64_t step,
-                          bool is_calculation) {
+inline double exponential(std::uint64_t seed, const Delayed& delayed) {
   std::uint64_t x = mix(seed);
-  x = mix(x ^ static_cast<std::uint64_t>(rank));
-  x = mix(x ^ static_cast<std::uint64_t>(chunk));
-  x = mix(x ^ (static_cast<std::uint64_t>(step) * 2 + (is_calculation ? 1 : 0)));
+  x = mix(x ^ static_cast<std::uint64_t>(delayed.rank));
+  x = mix(x ^ static_cast<std::uint64_t>(delayed.chunk));
+  x = mix(x ^ (static_cast<std::uint64_t>(delayed.step) * 2 + (delayed.kind == DelayKind::kCalculation ? 1 : 0)));
   const double uniform = (static_cast<double>(x >> 11U) + 0.5) * 0x1p-53;
   return -std::log(uniform);
 }

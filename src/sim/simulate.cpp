@@ -1,17 +1,20 @@
+// simulate(): checks what it is given, chooses the world, and runs it.
 #include "gar/simulate.hpp"
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <optional>
 
 #include "gar/errors.hpp"
-#include "sim/class_world.hpp"
-#include "sim/engine.hpp"
-#include "sim/flow_world.hpp"
+#include "sim/engine/job.hpp"
+#include "sim/engine/run.hpp"
 #include "sim/network.hpp"
-#include "sim/partition.hpp"
 #include "sim/stages.hpp"
+#include "sim/worlds/class_world.hpp"
+#include "sim/worlds/flow_world.hpp"
+#include "sim/worlds/partition.hpp"
 
 namespace gar {
 
@@ -35,6 +38,17 @@ std::optional<sim::Partition> find_classes(const PlanIndex& index, const sim::Ne
   return sim::find_partition(index, network, options.engine == SimulationEngine::kClasses ? ranks : ranks / 2);
 }
 
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+template <class World>
+Simulation run(World world, const sim::Job& job, SimulationEngine engine) {
+  Simulation out = sim::Run<World>(world, job).run();
+  out.engine = engine;
+  return out;
+}
+
 }  // namespace
 
 Simulation simulate(const Plan& plan, const Topology& topology, double size_floats, const SimulationOptions& options) {
@@ -42,19 +56,18 @@ Simulation simulate(const Plan& plan, const Topology& topology, double size_floa
   const PlanIndex index(plan);
   const sim::Network network(topology, options);
   const sim::StageTable stages(index);
-  const sim::Job job{network,         stages,           options, size_floats / static_cast<double>(plan.num_chunks),
-                     plan.num_chunks, index.num_steps()};
+  const sim::Job job{.network = network,
+                     .stages = stages,
+                     .options = options,
+                     .clock = options.clock ? options.clock : steady_seconds,
+                     .chunk_floats = size_floats / static_cast<double>(plan.num_chunks),
+                     .num_chunks = plan.num_chunks,
+                     .num_steps = index.num_steps()};
   if (plan.num_ranks == 1) return {};
   if (const std::optional<sim::Partition> classes = find_classes(index, network, options)) {
-    sim::ClassWorld world(network, index, *classes);
-    Simulation out = sim::Engine<sim::ClassWorld>(world, job).run();
-    out.engine = SimulationEngine::kClasses;
-    return out;
+    return run(sim::ClassWorld(network, index, *classes), job, SimulationEngine::kClasses);
   }
-  sim::FlowWorld world(network, index);
-  Simulation out = sim::Engine<sim::FlowWorld>(world, job).run();
-  out.engine = SimulationEngine::kFlows;
-  return out;
+  return run(sim::FlowWorld(network, index), job, SimulationEngine::kFlows);
 }
 
 }  // namespace gar

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "model/labels.hpp"
-
 namespace gar::sim {
 
 namespace {

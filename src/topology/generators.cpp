@@ -19,7 +19,10 @@ namespace {
 
 LinkParams bundle(const LinkParams& cable, std::int64_t cables) {
   const auto c = static_cast<double>(cables);
-  return {cable.beta / c, cable.epsilon / c, cable.incast_threshold, cable.max_senders};
+  LinkParams out = cable;
+  out.beta /= c;
+  out.epsilon /= c;
+  return out;
 }
 
 // One level of a regular network: `count` nodes called `name` below each node of the level above.

@@ -6,9 +6,11 @@
 //   asy384          8 racks of 32 servers, then 8 racks of 16
 //   cdc384          two data centres: 8 racks of 32 servers in the first, 8 racks of 16 in the second
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "gar/errors.hpp"
@@ -16,12 +18,6 @@
 
 namespace gar {
 namespace {
-
-constexpr std::array<std::string_view, 6> kBuiltins{"ss24", "ss32", "sym384", "sym512", "asy384", "cdc384"};
-
-constexpr const char* kAcceptedForms =
-    "a built-in name (ss24, ss32, sym384, sym512, asy384, cdc384), star:N, tree:AxB[xC...], "
-    "leafspine:SPINESxLEAVESxSERVERS or fattree:K with whole numbers, for example tree:16x24";
 
 // Nodes shared by the two networks with racks of 32 and of 16.
 enum : NodeId { kServer, kRack32, kRack16, kRoot, kFirstDc = kRoot, kSecondDc, kTop };
@@ -48,6 +44,59 @@ Topology make_cdc384(const PaperParams& p) {
   return Topology("cdc384", std::move(nodes), kTop);
 }
 
+// A regular tree under the name of one of the paper's networks.
+Topology named(std::string_view name, const std::vector<std::int64_t>& factors, const PaperParams& p) {
+  const Topology tree = make_tree(factors, p);
+  std::vector<Node> nodes;
+  for (NodeId id = 0; id < tree.num_nodes(); ++id) nodes.push_back(tree.node(id));
+  return Topology(std::string(name), std::move(nodes), tree.root());
+}
+
+struct Builtin {
+  std::string_view name;
+  Topology (*make)(const PaperParams& p);
+};
+
+constexpr Builtin kBuiltins[] = {
+    {"ss24", [](const PaperParams& p) { return named("ss24", {24}, p); }},
+    {"ss32", [](const PaperParams& p) { return named("ss32", {32}, p); }},
+    {"sym384",
+     [](const PaperParams& p) {
+       return named("sym384", {16, 24}, p);
+     }},
+    {"sym512",
+     [](const PaperParams& p) {
+       return named("sym512", {16, 32}, p);
+     }},
+    {"asy384", make_asy384},
+    {"cdc384", make_cdc384},
+};
+
+constexpr auto kBuiltinNames = [] {
+  std::array<std::string_view, std::size(kBuiltins)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kBuiltins[i].name;
+  return names;
+}();
+
+using Factors = std::vector<std::int64_t>;
+constexpr TopologyGenerator kGenerators[] = {
+    {"star", "star:N", "star:24", 1, [](const Factors& f) { return make_tree(f); }},
+    {"tree", "tree:AxB[xC...]", "tree:16x24", 0, [](const Factors& f) { return make_tree(f); }},
+    {"leafspine", "leafspine:SPINESxLEAVESxSERVERS", "leafspine:4x16x24", 3,
+     [](const Factors& f) { return make_leaf_spine(f[0], f[1], f[2]); }},
+    {"fattree", "fattree:K", "fattree:8", 1, [](const Factors& f) { return make_fat_tree(f[0]); }},
+};
+
+// "a built-in name (ss24, ...), star:N, ... or fattree:K with whole numbers, for example tree:16x24".
+std::string accepted_forms() {
+  std::string out = fmt::format("a built-in name ({})", fmt::join(kBuiltinNames, ", "));
+  for (const TopologyGenerator& generator : kGenerators) {
+    out += &generator == std::end(kGenerators) - 1 ? " or " : ", ";
+    out += generator.form;
+  }
+  return out + " with whole numbers, for example tree:16x24";
+}
+
 // "16x24" as whole numbers above 0, digits only.
 std::vector<std::int64_t> parse_factors(std::string_view spec, std::string_view text) {
   std::vector<std::int64_t> factors;
@@ -57,7 +106,7 @@ std::vector<std::int64_t> parse_factors(std::string_view spec, std::string_view 
     const std::string_view digits = text.substr(begin, end - begin);
     const auto fail = [&](const std::string& problem) {
       throw InvalidArgument(fmt::format("topology '{}': {}; accepted are {}, each number from 1 to {}", spec, problem,
-                                        kAcceptedForms, kMaxServers));
+                                        accepted_forms(), kMaxServers));
     };
     if (digits.empty()) fail("a number is missing");
     std::int64_t value = 0;
@@ -75,34 +124,25 @@ std::vector<std::int64_t> parse_factors(std::string_view spec, std::string_view 
 void check_num_factors(std::string_view spec, const std::vector<std::int64_t>& factors, std::size_t expected) {
   if (factors.size() != expected) {
     throw InvalidArgument(fmt::format("topology '{}' has {} numbers where {} are needed; accepted are {}", spec,
-                                      factors.size(), expected, kAcceptedForms));
+                                      factors.size(), expected, accepted_forms()));
   }
 }
 
 }  // namespace
 
+std::span<const std::string_view> builtin_topologies() { return kBuiltinNames; }
+
+std::span<const TopologyGenerator> topology_generators() { return kGenerators; }
+
 bool is_builtin_topology(std::string_view name) {
-  for (const std::string_view builtin : kBuiltins) {
-    if (name == builtin) return true;
-  }
-  return false;
+  return std::find(kBuiltinNames.begin(), kBuiltinNames.end(), name) != kBuiltinNames.end();
 }
 
 Topology builtin_topology(std::string_view name) {
-  const PaperParams params;
-  const auto named = [&](const std::vector<std::int64_t>& factors) {
-    const Topology tree = make_tree(factors, params);
-    std::vector<Node> nodes;
-    for (NodeId id = 0; id < tree.num_nodes(); ++id) nodes.push_back(tree.node(id));
-    return Topology(std::string(name), std::move(nodes), tree.root());
-  };
-  if (name == "ss24") return named({24});
-  if (name == "ss32") return named({32});
-  if (name == "sym384") return named({16, 24});
-  if (name == "sym512") return named({16, 32});
-  if (name == "asy384") return make_asy384(params);
-  if (name == "cdc384") return make_cdc384(params);
-  throw InvalidArgument(fmt::format("there is no built-in topology '{}'; accepted are {}", name, kAcceptedForms));
+  for (const Builtin& builtin : kBuiltins) {
+    if (builtin.name == name) return builtin.make(PaperParams{});
+  }
+  throw InvalidArgument(fmt::format("there is no built-in topology '{}'; accepted are {}", name, accepted_forms()));
 }
 
 Topology topology_from_spec(std::string_view spec) {
@@ -110,16 +150,15 @@ Topology topology_from_spec(std::string_view spec) {
   const std::string_view shown = spec.substr(0, 80);
   const std::size_t colon = spec.find(':');
   const std::string_view kind = spec.substr(0, colon);
-  if (colon == std::string_view::npos ||
-      (kind != "star" && kind != "tree" && kind != "leafspine" && kind != "fattree")) {
-    throw InvalidArgument(fmt::format("unknown topology '{}'; accepted are {}", shown, kAcceptedForms));
+  const auto* generator = std::find_if(std::begin(kGenerators), std::end(kGenerators),
+                                       [&](const TopologyGenerator& g) { return g.name == kind; });
+  if (colon == std::string_view::npos || generator == std::end(kGenerators)) {
+    throw InvalidArgument(fmt::format("unknown topology '{}'; accepted are {}", shown, accepted_forms()));
   }
-  const std::vector<std::int64_t> factors = parse_factors(shown, spec.substr(colon + 1));
-  if (kind != "tree") check_num_factors(shown, factors, kind == "leafspine" ? 3 : 1);
+  const Factors factors = parse_factors(shown, spec.substr(colon + 1));
+  if (generator->num_factors > 0) check_num_factors(shown, factors, generator->num_factors);
   try {
-    if (kind == "leafspine") return make_leaf_spine(factors[0], factors[1], factors[2]);
-    if (kind == "fattree") return make_fat_tree(factors[0]);
-    return make_tree(factors);
+    return generator->make(factors);
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("topology '{}': {}", shown, error.what()));
   }

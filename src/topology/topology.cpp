@@ -44,12 +44,8 @@ struct FormHash {
   std::size_t operator()(const Form& form) const {
     std::uint64_t seed = form.runs.size();
     seed = mix_in(seed, form.alpha);
-    seed = mix_in(seed, form.uplink.beta);
-    seed = mix_in(seed, form.uplink.epsilon);
-    seed = mix_in(seed, form.uplink.incast_threshold);
-    seed = mix_in(seed, form.uplink.max_senders);
-    seed = mix_in(seed, form.server.gamma);
-    seed = mix_in(seed, form.server.delta);
+    for (const auto& param : kLinkParams) seed = mix_in(seed, form.uplink.*param.value);
+    for (const auto& param : kServerParams) seed = mix_in(seed, form.server.*param.value);
     for (const ChildRun& run : form.runs) {
       seed = mix_in(seed, run.node);
       seed = mix_in(seed, run.count);
@@ -135,14 +131,14 @@ void normalise(Node& node, bool is_root) {
   if (is_root) {
     node.uplink = {};
   } else {
-    node.uplink.beta = checked(node.uplink.beta, "beta", node);
-    node.uplink.epsilon = checked(node.uplink.epsilon, "epsilon", node);
-    node.uplink.incast_threshold = checked(node.uplink.incast_threshold, "incast_threshold", node);
-    node.uplink.max_senders = checked(node.uplink.max_senders, "max_senders", node);
+    for (const auto& [name, unit, value, is_optional] : kLinkParams) {
+      node.uplink.*value = checked(node.uplink.*value, name, node);
+    }
   }
   if (node.is_server()) {
-    node.server.gamma = checked(node.server.gamma, "gamma", node);
-    node.server.delta = checked(node.server.delta, "delta", node);
+    for (const auto& [name, unit, value, is_optional] : kServerParams) {
+      node.server.*value = checked(node.server.*value, name, node);
+    }
   } else {
     node.server = {};
   }

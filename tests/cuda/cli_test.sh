@@ -71,7 +71,7 @@ done
 benched "hcps:2x2, cuda-ipc" 4 cuda-ipc --algo hcps:2x2 -b 100 -e 1MB -f 100
 benched "hcps:2x2, nccl" 4 nccl --algo hcps:2x2 -b 4KB -e 4MB -f 1000
 benched "all types and operators" 2 cuda-ipc -d all -o all -b 5000 -e 5000 --algo cps
-for collective in allreduce reduce-scatter all-gather; do
+for collective in allreduce reduce-scatter allgather; do
   benched "$collective in place" 4 cuda-ipc --collective $collective --in-place -b 1000 -e 1MB -f 1000 --algo cps,ring,native
   benched "$collective" 4 cuda-ipc --collective $collective -b 1000 -e 1MB -f 1000 --algo cps,ring
 done

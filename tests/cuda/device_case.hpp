@@ -3,7 +3,9 @@
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -25,11 +27,20 @@ inline std::string why_no_gpu() {
     std::string why;
     if (num_cuda_devices(&why) == 0) throw Failure(why.empty() ? "no GPU" : why);
   });
-  return processes.collect(60).front().text;
+  return processes.collect().front().text;
 }
 
 #define GAR_SKIP_WITHOUT_GPU() \
   if (const std::string why = why_no_gpu(); why != "") GTEST_SKIP() << "needs a GPU: " << why
+
+/// Keeps a stream from going on until the flag is set; a minute at most, so that a test that fails ends.
+inline void hold_up(cudaStream_t stream, std::atomic<bool>& is_released) {
+  const auto wait = [](void* flag) {
+    const auto start = Clock::now();
+    while (!static_cast<std::atomic<bool>*>(flag)->load() && seconds_since(start) < 60) usleep(1000);
+  };
+  check_cuda(cudaLaunchHostFunc(stream, wait, &is_released), "cudaLaunchHostFunc");
+}
 
 /// Device memory of a test.
 class DeviceMemory {
@@ -210,7 +221,7 @@ struct DeviceMember {
 
 /// Runs the body in `size` processes that share the GPUs, and returns what they threw.
 inline std::vector<std::string> run_on_gpus(int size, const std::function<void(const DeviceMember&)>& body,
-                                            double limit_s = 200) {
+                                            double limit_s = kLongestWait) {
   const std::string name = unique_name("gpu");
   Processes processes;
   for (int rank = 0; rank < size; ++rank) {

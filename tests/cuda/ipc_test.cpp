@@ -121,9 +121,8 @@ TEST(CudaIpc, CallsOnlyEnterTheStream) {
                     upload(memory.back().bytes(), values.data(), values.size() * 4);
                   }
                   communicator.barrier();
-                  const auto nap = [](void* /*data*/) { usleep(400'000); };
-                  if (member.rank % 2 == 0)
-                    check_cuda(cudaLaunchHostFunc(streams[0], nap, nullptr), "cudaLaunchHostFunc");
+                  std::atomic<bool> is_released{false};
+                  if (member.rank % 2 == 0) hold_up(streams[0], is_released);
                   for (int i = 0; i < kOperations; ++i) {
                     float* data = memory[static_cast<std::size_t>(i)].floats();
                     communicator.all_reduce(data, data, kCount, DataType::kFloat32, ReduceOp::kSum,
@@ -132,6 +131,7 @@ TEST(CudaIpc, CallsOnlyEnterTheStream) {
                   if (member.rank % 2 == 0) {
                     check(cudaStreamQuery(streams[0]) == cudaErrorNotReady, "the calls have waited for the stream");
                   }
+                  is_released = true;
                   for (cudaStream_t stream : streams) communicator.synchronize(Stream{stream});
                   for (const DeviceMemory& m : memory) expect_sums(m.floats(), member.size, kCount, "on two streams");
                 })),
@@ -344,7 +344,6 @@ TEST(CudaIpc, PlansThatExchangeElementsAreRefused) {
 /// Rank 1 dies when the others' GPUs already wait for its GPU.
 TEST(CudaIpc, DeathInTheMiddleIsNoticed) {
   GAR_SKIP_WITHOUT_GPU();
-  const auto start = Clock::now();
   const std::vector<std::string> outcomes = run_on_gpus(3, [](const DeviceMember& member) {
     Communicator communicator = make(member);
     const DeviceMemory memory(1 << 20);
@@ -373,7 +372,6 @@ TEST(CudaIpc, DeathInTheMiddleIsNoticed) {
   });
   EXPECT_TRUE(contains(outcomes[0], "rank 1 has died")) << outcomes[0];
   EXPECT_TRUE(contains(outcomes[2], "rank 1 has died")) << outcomes[2];
-  EXPECT_LT(seconds_since(start), 60);
 }
 
 TEST(CudaIpc, StreamsAreForGpus) {

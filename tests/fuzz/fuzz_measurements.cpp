@@ -9,7 +9,7 @@
 
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 
 namespace {
 

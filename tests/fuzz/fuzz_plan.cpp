@@ -5,8 +5,8 @@
 #include <string>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 #include "gar/plan.hpp"
+#include "gar/plan_io.hpp"
 #include "gar/verify.hpp"
 
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 #include "gar/profile.hpp"
+#include "gar/profile_io.hpp"
 
 namespace {
 

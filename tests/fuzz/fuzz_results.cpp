@@ -7,7 +7,7 @@
 
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/results_io.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
 
 namespace {
 

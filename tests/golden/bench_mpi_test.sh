@@ -16,7 +16,7 @@ for mpi in "${mpis[@]}"; do
   grep -q '^# native has no bfloat16$' out.txt || fail "$mpi: it is not said what native lacks"
   grep -q '^# auto is .* times as fast as native' out.txt || fail "$mpi: no ratio: $(cat out.txt)"
   # Started by mpirun.
-  for collective in allreduce reduce-scatter all-gather; do
+  for collective in allreduce reduce-scatter allgather; do
     limited "mpirun.$mpi" -n 3 "$gar" bench --collective $collective --algo gentree+,native -b 100KB -e 100KB \
       --transport mpi -n 1 -w 0 -d int16 -o max --in-place >out.txt 2>err.txt ||
       fail "$mpi $collective: exit code $?: $(cat out.txt err.txt)"

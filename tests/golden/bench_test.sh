@@ -12,7 +12,7 @@ limited "$gar" bench --local 3 -b 8 -e 1MiB -f 8 --algo auto,ring,cps -c 1 -n 3 
 python3 - <<'PY' || fail "the document is not as promised"
 import json
 document = json.load(open("out.json"))
-assert document["schema"] == "gar.bench/1" and document["gar_version"]
+assert document["schema"] == "gar.bench/2" and document["gar_version"]
 assert document["complete"] is True and document["wrong"] == 0
 results = document["results"]
 sizes = [8 * 8**i for i in range(6)]
@@ -32,7 +32,7 @@ limited "$gar" bench --local 2 -b 4KiB -e 64KiB -f 16 --algo auto,rhd -n 2 -w 0 
 awk '!/^#/ && $9 != "0" { exit 1 }' out.txt || fail "#wrong is not 0 everywhere: $(cat out.txt)"
 
 # The other collectives, in place and not, threads, all types and operators.
-for collective in allreduce reduce-scatter all-gather; do
+for collective in allreduce reduce-scatter allgather; do
   for place in '' --in-place; do
     for transport in shm threads; do
       # shellcheck disable=SC2086
@@ -59,6 +59,7 @@ is_computing() {
 # ranks_compute PID NUMBER: as many ranks of that parent are in the middle of their work; they are $children then.
 ranks_compute() {
   local child
+  kill -0 "$1" 2>/dev/null || fail "it ended by itself: $(cat err.txt)"
   mapfile -t children < <(pgrep -P "$1" || true)
   ((${#children[@]} == $2)) || return 1
   for child in "${children[@]}"; do is_computing "$child" || return 1; done
@@ -72,7 +73,7 @@ none_left() {
 
 # A rank that is killed: exit code 4, its name, and nothing is left. The time limit is so long that only its death can be
 # what the others notice.
-"$gar" bench --local 4 -b 1MiB -e 1MiB -n 1000000000 -w 0 -c 0 --timeout 600 >out.txt 2>err.txt &
+"$gar" bench --local 4 -b 1MiB -e 1MiB -n 1000000 -w 0 -c 0 --timeout 600 >out.txt 2>err.txt &
 pid=$!
 wait_until ranks_compute $pid 4 || fail "the ranks did not start: $(cat err.txt)"
 kill -KILL "${children[2]}"
@@ -85,7 +86,7 @@ none_left || fail "a rank is left: ${children[*]}"
 nothing_left $pid
 
 # The parent is killed: the ranks end with it.
-"$gar" bench --local 3 -b 1MiB -e 1MiB -n 1000000000 -w 0 -c 0 --timeout 600 >out.txt 2>err.txt &
+"$gar" bench --local 3 -b 1MiB -e 1MiB -n 1000000 -w 0 -c 0 --timeout 600 >out.txt 2>err.txt &
 pid=$!
 wait_until ranks_compute $pid 3 || fail "the ranks did not start: $(cat err.txt)"
 kill -KILL $pid
@@ -94,7 +95,7 @@ wait_until none_left || fail "ranks are left after their parent"
 nothing_left $pid
 
 # Ctrl-C: what has been measured is printed, the document is whole.
-"$gar" bench --local 2 -b 4KiB -e 4KiB -n 1000000000 -w 0 -c 0 --json >out.json 2>err.txt &
+"$gar" bench --local 2 -b 1MiB -e 1MiB -n 1000000 -w 0 -c 0 --json >out.json 2>err.txt &
 pid=$!
 wait_until ranks_compute $pid 2 || fail "the ranks did not start: $(cat err.txt)"
 kill -INT $pid

@@ -5,7 +5,7 @@ import sys
 document = json.load(open(sys.argv[1]))
 ranks = int(sys.argv[2])
 words = sys.argv[3:]
-assert document["schema"] == "gar.measurements/1" and document["gar_version"]
+assert document["schema"] == "gar.measurements/2" and document["gar_version"]
 provenance = document["provenance"]
 for field in ("date", "command", "gar_version", "hosts", "kernel", "cpu", "transport"):
     assert provenance[field], field
@@ -34,9 +34,9 @@ for cell in cells:
 assert total == provenance["measurements"], (total, provenance)
 assert {c["fan_in"] for c in cells if c["kind"] == "reduction"} == {2, 3, 4, 6, 8, 12, 16}
 for n in range(2, ranks + 1):
-    assert ("all_reduce", "cps", n) in kinds and ("all_gather", "cps", n) in kinds, (n, kinds)
-    assert n == 2 or ("all_gather", "ring", n) in kinds, (n, kinds)
-pairs = {c["size_floats"] for c in cells if c.get("collective") == "all_gather" and servers_of(c) == [0, 1]}
+    assert ("allreduce", "cps", n) in kinds and ("allgather", "cps", n) in kinds, (n, kinds)
+    assert n == 2 or ("allgather", "ring", n) in kinds, (n, kinds)
+pairs = {c["size_floats"] for c in cells if c.get("collective") == "allgather" and servers_of(c) == [0, 1]}
 assert len(pairs) >= 4, pairs
 held_out = [c for c in cells if not c.get("is_fitted", c.get("fitted", True))]
 assert bool(held_out) == ("validated" in words), len(held_out)

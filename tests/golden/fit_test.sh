@@ -41,7 +41,7 @@ for name, factor in (("one.json", 1.0), ("two.json", 1.001)):
         size = cell["size_floats"]
         if cell["kind"] == "reduction":
             seconds = size * ((cell["fan_in"] - 1) * gamma + (cell["fan_in"] + 1) * delta)
-        elif cell["collective"] == "all_gather":
+        elif cell["collective"] == "allgather":
             steps = n - 1 if cell["algorithm"] == "ring" else 1
             seconds = steps * alpha + (n - 1) / n * size * beta
         else:
@@ -55,7 +55,7 @@ import json
 document = json.load(open("out.json"))
 assert document["schema"] == "gar.fit/1" and document["gar_version"]
 profile = json.load(open("profile.json"))
-assert document["profile"] == profile and profile["schema"] == "gar.profile/1"
+assert document["profile"] == profile and profile["schema"] == "gar.profile/2"
 level = profile["levels"][0]
 for what, found, true in (("beta", level["beta"], 4e-9), ("gamma", profile["gamma"], 6e-10), ("delta", profile["delta"], 2e-10)):
     assert abs(found["value"] / true - 1) < 0.1, (what, found)

@@ -18,14 +18,7 @@ void call(Communicator& communicator, const Ask& r) {
   const auto elements = static_cast<std::size_t>(r.count) * static_cast<std::size_t>(communicator.size());
   std::vector<double> in(elements, 1);
   std::vector<double> out(elements, 0);
-  switch (r.collective) {
-    case Collective::kAllReduce:
-      return communicator.all_reduce(in.data(), out.data(), r.count, r.type, r.op);
-    case Collective::kReduceScatter:
-      return communicator.reduce_scatter(in.data(), out.data(), r.count, r.type, r.op);
-    case Collective::kAllGather:
-      return communicator.all_gather(in.data(), out.data(), r.count, r.type);
-  }
+  communicator.run({r.collective, in.data(), out.data(), r.count, r.type, r.op});
 }
 
 /// The last rank asks for `odd`, the others for `usual`; a correct operation comes first.
@@ -38,7 +31,8 @@ void mismatch(MpiTest& test, MpiPath path, const Ask& usual, const Ask& odd) {
   const bool is_odd = test.rank() == test.size() - 1;
   const std::string text = transport_error_of([&] { call(communicator, is_odd ? odd : usual); });
   test.expect(!text.empty(), "a mismatch must be an error on every rank");
-  test.expect(text.find("called") != std::string::npos, "the error says who called what: " + text);
+  // And not that of the timeout.
+  test.expect(text.find("called") != std::string::npos, "the error says which rank called what: " + text);
   const std::string again = transport_error_of([&] { call(communicator, usual); });
   test.expect(!again.empty(), "a communicator that has failed stays failed");
 }
@@ -55,7 +49,7 @@ void hang(MpiTest& test, MpiPath path, std::int64_t count) {
     // What has come before the others gave up may suffice for one more operation.
     std::string late;
     for (int i = 0; i < 2 && late.empty(); ++i) late = transport_error_of([&] { call(communicator, {count}); });
-    test.expect(!late.empty(), "who comes when the others have given up gets an error, too");
+    test.expect(!late.empty(), "a rank that calls when the others have given up gets an error as well");
     return;
   }
   const std::string text = transport_error_of([&] { call(communicator, {count}); });

@@ -1,5 +1,6 @@
 // 100 operations on 4 communicators, waited for in another order on every rank: nonblocking_test
 // multiple|funneled|single
+#include <atomic>
 #include <numeric>
 
 #include "mpi/mpi_test.hpp"
@@ -69,6 +70,40 @@ void run_persistent(MpiTest& test, MpiPath path) {
   }
 }
 
+/// Completions that start the next operation and wait for one of another communicator; nothing of the library is locked
+/// when they run, with a thread or without.
+void run_completions(MpiTest& test, MpiPath path) {
+  constexpr int kRounds = 20;
+  std::vector<Communicator> communicators;
+  for (int i = 0; i < 2; ++i) communicators.push_back(mpi_communicator(MPI_COMM_WORLD, {}, path));
+  std::vector<float> values(3000, 1.0F);
+  float other = 0;
+  std::atomic<int> num_rounds = 0;
+  std::atomic<int> num_wrong = 0;
+  Completion go_on;
+  const auto start_next = [&] {
+    communicators[0].start({.in = values.data(), .out = values.data(), .count = 3000}, go_on).detach();
+  };
+  go_on = [&](const std::exception_ptr& error) {
+    const auto sum = static_cast<float>(test.size());
+    if (error != nullptr || values.front() != sum || values.back() != sum) ++num_wrong;
+    other = 2;
+    communicators[1].start({.in = &other, .out = &other, .count = 1}).wait();
+    if (other != 2 * sum) ++num_wrong;
+    std::fill(values.begin(), values.end(), 1.0F);
+    if (num_rounds + 1 < kRounds) start_next();
+    ++num_rounds;
+  };
+  // Without a thread, progress is made inside calls, of whatever communicator.
+  Communicator third = mpi_communicator(MPI_COMM_WORLD, {}, path);
+  start_next();
+  for (int is_over = 0; is_over == 0;) {
+    is_over = num_rounds == kRounds ? 1 : 0;
+    third.run({.in = &is_over, .out = &is_over, .count = 1, .type = DataType::kInt32, .op = ReduceOp::kMin});
+  }
+  test.expect(num_rounds == kRounds && num_wrong == 0, "the chain of completions");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -78,6 +113,7 @@ int main(int argc, char** argv) {
     test.part(path + ", wait, " + level, [&] { run_all(test, parse_path(path), false); });
     test.part(path + ", test, " + level, [&] { run_all(test, parse_path(path), true); });
     test.part(path + ", persistent, " + level, [&] { run_persistent(test, parse_path(path)); });
+    test.part(path + ", completions, " + level, [&] { run_completions(test, parse_path(path)); });
   }
   return test.finish();
 }

@@ -89,8 +89,8 @@ void check_senders(MpiTest& test) {
   unsetenv("GAR_MAX_SENDERS");
 }
 
-/// Rank 0 expects everybody in a first step and rank 1 again in a second; it admits two at a time. Who has been
-/// admitted so far is known after a while on each rank.
+/// Rank 0 expects all others in a first step and rank 1 again in a second; it admits two at a time. Each rank learns
+/// after a while whether it has been admitted.
 void check_admission(MpiTest& test) {
   constexpr int kTag = 4711;
   constexpr int kMaxSenders = 2;
@@ -131,9 +131,9 @@ void check_admission(MpiTest& test) {
     if (test.rank() == 0) admission.arrived(peer);
     ++expected;
     if (peer - kMaxSenders == 1) ++expected;  // rank 1, and its second message with it
-    test.expect(settle(expected) == expected, "one more when one has come");
+    test.expect(settle(expected) == expected, "one more when one has arrived");
   }
-  test.expect(expected == all, "everybody has been admitted");
+  test.expect(expected == all, "all ranks have been admitted");
   admission.cancel();
 }
 
@@ -152,7 +152,7 @@ void check_communicator(MpiTest& test) {
   const std::string text = error_of([&] { mpi_communicator(MPI_COMM_WORLD, options); });
   test.expect(text.find("one server per rank, or one per host") != std::string::npos, "a wrong topology: " + text);
   // A part of the job knows its part of the network.
-  const JobPlace place{make_tree({2, test.size()}), test.rank() + (test.rank() % 2 == 0 ? 0 : test.size())};
+  const JobNetwork place{make_tree({2, test.size()}), test.rank() + (test.rank() % 2 == 0 ? 0 : test.size())};
   MPI_Comm half = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, test.rank() % 2, test.rank(), &half);
   {

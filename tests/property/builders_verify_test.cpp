@@ -1,7 +1,11 @@
-// Every builder makes a plan that is right, for every number of ranks, in all three forms.
+// Every builder of the registry makes a plan that is right, for every number of ranks, in all three forms.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "gar/algorithms.hpp"
 #include "gar/verify.hpp"
@@ -32,57 +36,78 @@ void expect_right(const Plan& plan) {
   EXPECT_EQ(same.buffer_units, report.buffer_units);
 }
 
+/// An explicit plan has no halves.
 void expect_right_in_all_forms(const Plan& plan) {
   expect_right(plan);
+  if (plan.is_explicit()) return;
   expect_right(as_reduce_scatter(plan));
   expect_right(as_all_gather(plan));
 }
 
-/// Factors for uneven groups of n ranks in `groups` groups.
-std::vector<std::int64_t> uneven_factors(std::int64_t n, std::int64_t groups) {
-  return {(n + groups - 1) / groups, groups};
-}
-
-TEST(Builders, FlatAlgorithmsAreRight) {
-  for (const std::int64_t n : rank_counts()) {
-    expect_right_in_all_forms(reduce_broadcast(n));
-    expect_right_in_all_forms(ring(n));
-    expect_right_in_all_forms(rhd(n));
-    expect_right_in_all_forms(cps(n));
+/// Uneven groupings of n ranks: few large groups, many small ones, and two in between.
+std::vector<AlgorithmSpec> uneven_specs(const std::string& name, std::int64_t n) {
+  std::vector<AlgorithmSpec> out;
+  if (n < 4) return out;
+  const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
+  for (const std::int64_t groups : {std::int64_t{2}, root, root + 1, n / 2}) {
+    out.push_back({name, {(n + groups - 1) / groups, groups}, true});
   }
+  return out;
 }
 
-TEST(Builders, HierarchicalAlgorithmsAreRightForAllFactorisations) {
+/// The parameters with which an algorithm is tried on n ranks.
+std::vector<AlgorithmSpec> specs_for(const AlgorithmInfo& info, std::int64_t n) {
+  const std::string name(info.name);
+  std::vector<AlgorithmSpec> out;
+  switch (info.parameters) {
+    case AlgorithmParameters::kNone:
+      return {{name, {}, false}};
+    case AlgorithmParameters::kFactors:
+      for (const auto& factors : ordered_factorisations(n, n <= 64 ? 100'000 : 4))
+        out.push_back({name, factors, false});
+      if (info.takes_uneven) {
+        for (AlgorithmSpec& spec : uneven_specs(name, n)) out.push_back(std::move(spec));
+      }
+      return out;
+    case AlgorithmParameters::kGroupSizes:
+      if (n < 6) return out;
+      return {{name, {n - n / 3, n / 3}, false},
+              {name, {1, n / 2, n - n / 2 - 1}, false},
+              {name, {n / 2, n / 4, n - n / 2 - n / 4}, false}};
+  }
+  return out;
+}
+
+class EveryBuilder : public ::testing::TestWithParam<AlgorithmInfo> {};
+
+TEST_P(EveryBuilder, MakesRightPlans) {
   for (const std::int64_t n : rank_counts()) {
-    for (const auto& factors : ordered_factorisations(n, n <= 64 ? 100'000 : 8)) {
-      expect_right_in_all_forms(hcps(n, factors));
-      if (n <= 64) expect_right_in_all_forms(hierarchical_ring(n, factors));
+    for (const AlgorithmSpec& spec : specs_for(GetParam(), n)) {
+      const Plan plan = build_plan(spec, n);
+      EXPECT_EQ(plan.algorithm, to_string(spec));
+      expect_right_in_all_forms(plan);
     }
   }
 }
+
+std::vector<AlgorithmInfo> all_builders() {
+  std::vector<AlgorithmInfo> out;
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (!info.needs_network()) out.push_back(info);
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryBuilder, ::testing::ValuesIn(all_builders()), [](const auto& tested) {
+  std::string name(tested.param.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 TEST(Builders, HierarchicalRingIsRightOnManyRanks) {
   for (const auto& [n, factors] : std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>>{
            {128, {8, 16}}, {255, {3, 5, 17}}, {384, {24, 16}}, {512, {8, 8, 8}}})
     expect_right_in_all_forms(hierarchical_ring(n, factors));
-}
-
-TEST(Builders, UnevenGroupsAreRight) {
-  for (const std::int64_t n : rank_counts()) {
-    if (n < 4) continue;
-    const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
-    for (const std::int64_t groups : {std::int64_t{2}, root, root + 1, n / 2})
-      expect_right_in_all_forms(uneven_hcps(n, uneven_factors(n, groups)));
-  }
-}
-
-TEST(Builders, AsymmetricGroupsAreRight) {
-  for (const std::int64_t n : rank_counts()) {
-    if (n < 6) continue;
-    expect_right_in_all_forms(acps({n - n / 3, n / 3}));
-    expect_right_in_all_forms(acps({1, n / 2, n - n / 2 - 1}));
-    expect_right_in_all_forms(acps({n / 2, n / 4, n - n / 2 - n / 4}));
-  }
 }
 
 }  // namespace

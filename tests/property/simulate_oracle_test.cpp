@@ -63,7 +63,6 @@ SimulationCase draw(std::uint64_t seed) {
 }
 
 // --- the oracle itself
-// -------------------------------------------------------------------------------------------------
 
 TEST(Oracle, EqualsTheClosedFormsBehindABarrier) {
   std::mt19937_64 random(1);
@@ -154,22 +153,17 @@ TEST(Oracle, FlowsBetweenTwoRanksKeepTheirOrder) {
 }
 
 // --- the engines against it
-// --------------------------------------------------------------------------------------------
 
 class Recorder : public SimulationObserver {
  public:
   void on_rank(std::int64_t rank, std::int64_t alike) override { ranks[rank] += alike; }
   void on_link(const LinkId&, std::int64_t alike) override { links += alike; }
-  void on_step(std::int64_t rank, std::int64_t chunk, std::int64_t step, double start, double received,
-               double done) override {
-    steps.push_back({rank, chunk, step, start, received, done});
+  void on_step(const StepEvent& e) override { steps.push_back({e.rank, e.chunk, e.step, e.start, e.received, e.done}); }
+  void on_flow(const FlowEvent& e) override {
+    flows.push_back({e.from, e.to, e.chunk, e.step, e.start, e.flowing, e.end, e.floats});
+    num_flows += static_cast<double>(e.alike);
   }
-  void on_flow(std::int64_t from, std::int64_t to, std::int64_t chunk, std::int64_t step, double start, double flowing,
-               double end, double floats, std::int64_t alike) override {
-    flows.push_back({from, to, chunk, step, start, flowing, end, floats});
-    num_flows += static_cast<double>(alike);
-  }
-  void on_load(const LinkId&, double time, std::int64_t, std::int64_t) override { last_load = time; }
+  void on_load(const LoadEvent& e) override { last_load = e.time; }
 
   std::map<std::int64_t, std::int64_t> ranks;
   std::int64_t links = 0;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "gar/io.hpp"
 #include "gar/topology.hpp"
+#include "gar/topology_io.hpp"
 #include "support/random_topology.hpp"
 
 namespace gar {

@@ -17,7 +17,7 @@
 
 #include "gar/algorithms.hpp"
 #include "gar/gar.h"
-#include "gar/io.hpp"
+#include "gar/plan_io.hpp"
 #include "gtest/gtest.h"
 
 namespace {

@@ -16,7 +16,7 @@
 
 #include "gar/algorithms.hpp"
 #include "gar/communicator.hpp"
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
 #include "support/collective_cases.hpp"
 #include "support/explicit_plan.hpp"
 #include "support/rank_groups.hpp"

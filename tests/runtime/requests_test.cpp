@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -294,7 +295,167 @@ TEST_P(Requests, CommunicatorsOfOneProcessAreIndependent) {
   });
 }
 
-/// Computes for so long without calling the library; the result keeps the compiler from leaving it out.
+CollectiveCall all_reduce_of(std::vector<float>& values) {
+  return {.in = values.data(), .out = values.data(), .count = static_cast<std::int64_t>(values.size())};
+}
+
+/// Waits for a condition, without the library.
+template <class Condition>
+void await(const Condition& condition) {
+  const auto start = test::Clock::now();
+  while (!condition()) {
+    check(test::seconds_since(start) < 60, "a condition did not become true");
+    std::this_thread::yield();
+  }
+}
+
+// The result is in the buffer when the function is called, and that happens once for each start.
+TEST_P(Requests, CompletionIsCalledOnceForEachStart) {
+  run(3, [](test::Member& member) {
+    Communicator communicator = member.communicator({});
+    for (const std::size_t count : {std::size_t{0}, std::size_t{3}, std::size_t{100'000}}) {
+      std::vector<float> values = values_of(member.rank, count, 2);
+      std::atomic<int> num_calls = 0;
+      std::atomic<bool> is_right = false;
+      const Completion on_complete = [&](const std::exception_ptr& error) {
+        is_right = error == nullptr && values == sum_of(3, count, 2);
+        ++num_calls;
+      };
+      Request once = communicator.start(all_reduce_of(values), on_complete);
+      once.wait();
+      check(num_calls == 1 && is_right, "a non-blocking operation");
+      Request again = communicator.prepare(all_reduce_of(values), on_complete);
+      for (int round = 1; round <= 5; ++round) {
+        const std::vector<float> fresh = values_of(member.rank, count, 2);
+        std::copy(fresh.begin(), fresh.end(), values.begin());
+        again.start();
+        while (!again.test()) std::this_thread::yield();
+        check(num_calls == 1 + round && is_right, "a persistent operation");
+      }
+    }
+  });
+}
+
+// The ranks call different things; the function gets what wait throws. The operation after that fails at once, and that
+// is reported in the same way.
+TEST_P(Requests, CompletionGetsTheError) {
+  run(2, [](test::Member& member) {
+    Communicator communicator = member.communicator({});
+    std::vector<float> values(member.rank == 0 ? 10'000 : 20'000);
+    for (int round = 0; round < 2; ++round) {
+      std::exception_ptr seen;
+      int num_calls = 0;
+      Request request = communicator.start(all_reduce_of(values), [&](const std::exception_ptr& error) {
+        seen = error;
+        ++num_calls;
+      });
+      std::string thrown;
+      try {
+        request.wait();
+      } catch (const TransportError& error) {
+        thrown = error.what();
+      }
+      check(num_calls == 1 && seen != nullptr, "the function was not called with an error");
+      try {
+        std::rethrow_exception(seen);
+      } catch (const TransportError& error) {
+        check(!thrown.empty() && thrown == error.what(), "wait and the function know different errors");
+      }
+    }
+  });
+}
+
+TEST_P(Requests, ACallThatIsRefusedHasNoCompletion) {
+  run(2, [](test::Member& member) {
+    Communicator communicator = member.communicator({});
+    std::vector<float> values = values_of(member.rank, 10, 1);
+    CollectiveCall wrong = all_reduce_of(values);
+    wrong.count = -1;
+    int num_calls = 0;
+    const Completion on_complete = [&](const std::exception_ptr&) { ++num_calls; };
+    check(is_refused([&] { communicator.start(wrong, on_complete).wait(); }), "a negative count");
+    communicator.start(all_reduce_of(values), on_complete).wait();
+    check(num_calls == 1, "the call that was refused was completed");
+  });
+}
+
+// Nothing waits for these requests: the communicator completes them before it dies.
+TEST_P(Requests, DetachedOperationsAreCompletedBeforeTheCommunicatorDies) {
+  run(3, [](test::Member& member) {
+    std::vector<std::vector<float>> values;
+    for (int i = 0; i < 8; ++i) values.push_back(values_of(member.rank, static_cast<std::size_t>(i * 20'000), i));
+    std::vector<int> completed;
+    {
+      Communicator communicator = member.communicator({});
+      for (int i = 0; i < 8; ++i) {
+        Request request = communicator.start(all_reduce_of(values[static_cast<std::size_t>(i)]),
+                                             [&completed, i](const std::exception_ptr& error) {
+                                               if (error == nullptr) completed.push_back(i);
+                                             });
+        request.detach();
+        check(request.test(), "a request that was detached belongs to no operation");
+      }
+    }
+    check(completed == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}, "not all were completed, or in another order");
+    for (int i = 0; i < 8; ++i) {
+      const std::vector<float>& sum = values[static_cast<std::size_t>(i)];
+      check(sum == sum_of(3, sum.size(), i), "operation " + std::to_string(i));
+    }
+  });
+}
+
+// While the function runs the operation is not complete, but nothing is locked: the communicator answers, another one
+// works.
+TEST_P(Requests, CompletionHoldsNoLock) {
+  run(2, [](test::Member& member) {
+    Communicator communicator = member.communicator({});
+    Communicator other = member.communicator({});
+    std::vector<float> values = values_of(member.rank, 1000, 1);
+    std::vector<float> more = values_of(member.rank, 1000, 2);
+    std::atomic<bool> has_entered = false;
+    std::atomic<bool> may_leave = false;
+    std::thread::id thread;
+    Request request = communicator.start(all_reduce_of(values), [&](const std::exception_ptr&) {
+      thread = std::this_thread::get_id();
+      has_entered = true;
+      await([&] { return may_leave.load(); });
+    });
+    await([&] { return has_entered.load(); });
+    check(thread != std::this_thread::get_id(), "these transports have a thread of their own");
+    check(!request.test(), "complete before its function has returned");
+    check(!communicator.report(Collective::kAllReduce, 12'345, DataType::kFloat64).algorithm.empty(), "a report");
+    Request next = communicator.start(all_reduce_of(more));
+    other.barrier();
+    may_leave = true;
+    request.wait();
+    next.wait();
+    check(values == sum_of(2, 1000, 1) && more == sum_of(2, 1000, 2), "the results");
+  });
+}
+
+// Every operation is started by the one before; meanwhile no other thread uses the communicator.
+TEST_P(Requests, CompletionMayStartTheNextOperation) {
+  run(3, [](test::Member& member) {
+    constexpr int kRounds = 50;
+    std::vector<float> values(5000, 1.0F);
+    std::atomic<int> num_rounds = 0;
+    std::atomic<bool> has_failed = false;
+    Communicator communicator = member.communicator({});
+    Completion go_on;
+    const auto start_next = [&] { communicator.start(all_reduce_of(values), go_on).detach(); };
+    go_on = [&](const std::exception_ptr& error) {
+      has_failed = has_failed || error != nullptr || values.front() != 3 || values.back() != 3;
+      std::fill(values.begin(), values.end(), 1.0F);
+      if (num_rounds + 1 < kRounds) start_next();
+      ++num_rounds;
+    };
+    start_next();
+    await([&] { return num_rounds == kRounds; });
+    check(!has_failed, "an operation of the chain");
+  });
+}
+
+/// Computes for this long without calling the library; the result keeps the compiler from leaving it out.
 double compute(double seconds) {
   const auto start = test::Clock::now();
   double x = 0.5;

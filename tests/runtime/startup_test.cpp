@@ -24,7 +24,7 @@ using test::Processes;
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-constexpr double kSilence = 5;  ///< seconds that a rank is waited for, where that is how a fault is noticed
+constexpr double kSilence = 4;  ///< seconds that a rank is waited for, where that is how a fault is noticed
 
 CommunicatorOptions within(double timeout_s) {
   CommunicatorOptions out;
@@ -164,9 +164,9 @@ TEST_F(StartUp, DifferentSizes) {
             "no error: " + outcome.text);
     }
     for (const std::size_t rank : {0, 1}) {
-      const std::string& text = outcomes[rank].text;
-      check(text.find("rank 1") != std::string::npos && text.find('4') != std::string::npos,
-            "it does not say what is wrong: " + text);
+      const std::string& said = outcomes[rank].text;
+      check(said.find("rank 1") != std::string::npos && said.find('4') != std::string::npos,
+            "it does not say what is wrong: " + said);
     }
     // Rank 2 may come when the others have given up; then all it knows is that it has waited for rank 0.
     check(outcomes[2].text.find("rank 0") != std::string::npos, "it does not say what is wrong: " + outcomes[2].text);

@@ -51,28 +51,18 @@ inline Plan odd_explicit_plan(std::mt19937_64& random, int num_ranks) {
   return test::plan_of(num_ranks, kUnits, transfers);
 }
 
-inline std::string with_factors(const char* name, const Factors& factors) {
-  std::string out = name;
-  for (std::size_t i = 0; i < factors.size(); ++i) out += (i == 0 ? "" : "x") + std::to_string(factors[i]);
-  return out;
-}
-
-/// `most` factorisations (or groupings) of each kind that has several.
+/// Every algorithm of the registry, with at most `most` parameters of each kind.
 inline std::vector<std::string> algorithm_names(std::mt19937_64& random, int num_ranks, std::size_t most) {
-  std::vector<std::string> out{"reduce-broadcast", "ring", "rhd", "cps"};
-  std::vector<Factors> several;
-  for (const Factors& f : ordered_factorisations(num_ranks)) {
-    if (f.size() > 1) several.push_back(f);
+  std::vector<std::string> out;
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (info.needs_network()) continue;
+    for (const AlgorithmSpec& spec : specs_of(info, random, num_ranks, most)) out.push_back(to_string(spec));
   }
-  for (const Factors& f : some_of(random, several, most)) out.push_back(with_factors("hcps:", f));
-  for (const Factors& f : some_of(random, several, most)) out.push_back(with_factors("hring:", f));
-  for (const Factors& f : some_of(random, uneven_factors(num_ranks), most)) out.push_back(with_factors("hcps:~", f));
   return out;
 }
 
 inline std::vector<std::pair<std::string, Plan>> plans_to_run(std::mt19937_64& random, int num_ranks) {
   std::vector<std::pair<std::string, Plan>> out;
-  out.emplace_back("acps", acps(random_groups(random, num_ranks)));
   out.emplace_back("gentree's plan, explicit", make_explicit(gentree(topology_with(random, num_ranks), 1e5).plan));
   out.emplace_back("gentree+'s plan", gentree_plus(topology_with(random, num_ranks), 1e7).plan);
   Plan chunked = rhd(num_ranks);

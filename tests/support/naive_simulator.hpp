@@ -1,7 +1,7 @@
 // The simulator straight from its definition, slowly: the oracle for the library's engines.
 //
 // One loop over moments. At every moment everything that can start does, the max-min fair rates of all flows are found
-// from nothing by progressive filling, and time goes on to the first thing that ends. No jitter, no failed links.
+// from nothing by water filling, and time goes on to the first thing that ends. No jitter, no failed links.
 //
 // Chunks: a rank starts a step of a chunk when it has finished the chunk's step before and started the same step of the
 // chunk before. The floats of a message wait until those that the rank has sent to the same rank before are there: in
@@ -22,6 +22,7 @@
 #include "gar/plan.hpp"
 #include "gar/simulate.hpp"
 #include "gar/topology.hpp"
+#include "support/water_filling.hpp"
 
 namespace gar::test {
 
@@ -120,7 +121,6 @@ class NaiveSimulator {
     const auto num_links = 2 * static_cast<std::size_t>(tree_.size());
     out_.links.resize(num_links);
     senders_.resize(num_links);
-    capacity_.resize(num_links);
     condition_.resize(num_links);
     for (const LinkCondition& c : options.links) {
       const int i = tree_.instance(c.node);
@@ -309,43 +309,27 @@ class NaiveSimulator {
     return {p.beta, std::max(w - p.incast_threshold, 0.0) * p.epsilon};
   }
 
-  // Progressive filling: the link that gives its flows least fixes their rates, then the next one.
   void find_rates() {
     for (auto& s : senders_) s.clear();
-    std::vector<std::vector<Flow*>> open(senders_.size());
+    std::vector<Flow*> flowing;
+    std::vector<std::vector<Crossed>> paths;
     for (Flow& f : flows_) {
-      f.rate = kForever;
       if (!f.is_flowing) continue;
+      flowing.push_back(&f);
+      paths.emplace_back();
       for (const std::size_t l : f.links) {
         senders_[l].insert(f.times.from);
-        open[l].push_back(&f);
+        paths.back().push_back({l, 1});
       }
     }
+    std::vector<double> capacities;
     for (std::size_t l = 0; l < senders_.size(); ++l) {
       const auto [beta, incast] = cost_of_float(l);
       const double share = condition_[l].capacity * (1 - condition_[l].background);
-      capacity_[l] = beta + incast == 0 ? kForever : share / (beta + incast);
+      capacities.push_back(beta + incast == 0 ? kForever : share / (beta + incast));
     }
-    while (true) {
-      std::size_t tightest = 0;
-      double least = kForever;
-      for (std::size_t l = 0; l < senders_.size(); ++l) {
-        const double each = open[l].empty() ? kForever : capacity_[l] / static_cast<double>(open[l].size());
-        if (each < least) {
-          least = each;
-          tightest = l;
-        }
-      }
-      if (least == kForever) return;
-      const std::vector<Flow*> fixed = open[tightest];
-      for (Flow* f : fixed) {
-        f->rate = least;
-        for (const std::size_t l : f->links) {
-          capacity_[l] = std::max(capacity_[l] - least, 0.0);
-          open[l].erase(std::find(open[l].begin(), open[l].end(), f));
-        }
-      }
-    }
+    const std::vector<double> rates = water_filling(capacities, paths);
+    for (std::size_t i = 0; i < flowing.size(); ++i) flowing[i]->rate = rates[i];
   }
 
   // Goes on to the next moment.
@@ -407,7 +391,6 @@ class NaiveSimulator {
   NaiveTree tree_;
   std::vector<LinkCondition> condition_;  // per link direction
   std::vector<std::set<std::int64_t>> senders_;
-  std::vector<double> capacity_;
   std::vector<Task> tasks_;
   std::map<Key, int> task_of_;
   std::vector<Flow> flows_;  // under way

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "gar/algorithms.hpp"
@@ -63,13 +64,34 @@ inline std::vector<Plan> flat_digit_plans(std::mt19937_64& random, std::int64_t 
   return plans;
 }
 
-/// Plans of every builder, at most `most_per_kind` of each kind that takes factors or groups.
+/// An algorithm with the parameters with which it can be built for n ranks, at most `most` of each kind.
+inline std::vector<AlgorithmSpec> specs_of(const AlgorithmInfo& info, std::mt19937_64& random, std::int64_t n,
+                                           std::size_t most) {
+  const std::string name(info.name);
+  std::vector<AlgorithmSpec> out;
+  switch (info.parameters) {
+    case AlgorithmParameters::kNone:
+      out.push_back({name, {}, false});
+      break;
+    case AlgorithmParameters::kFactors:
+      for (const Factors& f : some_of(random, ordered_factorisations(n), most)) out.push_back({name, f, false});
+      if (!info.takes_uneven) break;
+      for (const Factors& f : some_of(random, uneven_factors(n), most)) out.push_back({name, f, true});
+      break;
+    case AlgorithmParameters::kGroupSizes:
+      for (std::size_t i = 0; i < most; ++i) out.push_back({name, random_groups(random, n), false});
+      break;
+  }
+  return out;
+}
+
+/// Plans of every algorithm of the registry, at most `most_per_kind` of each kind of parameters.
 inline std::vector<Plan> plans_of_all_builders(std::mt19937_64& random, std::int64_t n, std::size_t most_per_kind) {
-  std::vector<Plan> plans = flat_digit_plans(random, n, most_per_kind);
-  plans.push_back(reduce_broadcast(n));
-  plans.push_back(rhd(n));
-  for (const Factors& f : some_of(random, uneven_factors(n), most_per_kind)) plans.push_back(uneven_hcps(n, f));
-  for (std::size_t i = 0; i < most_per_kind; ++i) plans.push_back(acps(random_groups(random, n)));
+  std::vector<Plan> plans;
+  for (const AlgorithmInfo& info : algorithms()) {
+    if (info.needs_network()) continue;
+    for (const AlgorithmSpec& spec : specs_of(info, random, n, most_per_kind)) plans.push_back(build_plan(spec, n));
+  }
   return plans;
 }
 

@@ -12,8 +12,12 @@
 namespace gar {
 
 inline void PrintTo(const Terms& t, std::ostream* out) {
-  *out << "{alpha " << t.alpha << ", beta " << t.beta << ", gamma " << t.gamma << ", delta " << t.delta << ", epsilon "
-       << t.epsilon << "}";
+  const char* before = "{";
+  for (const TermInfo& term : kTerms) {
+    *out << before << term.name << " " << t.*term.seconds;
+    before = ", ";
+  }
+  *out << "}";
 }
 
 }  // namespace gar
@@ -26,9 +30,9 @@ inline bool is_close(double a, double b, double relative) {
 
 /// Every term equal up to the relative error.
 inline ::testing::AssertionResult terms_close(const Terms& a, const Terms& b, double relative = 1e-9) {
-  const bool close = is_close(a.alpha, b.alpha, relative) && is_close(a.beta, b.beta, relative) &&
-                     is_close(a.gamma, b.gamma, relative) && is_close(a.delta, b.delta, relative) &&
-                     is_close(a.epsilon, b.epsilon, relative);
+  const bool close = std::all_of(kTerms.begin(), kTerms.end(), [&](const TermInfo& term) {
+    return is_close(a.*term.seconds, b.*term.seconds, relative);
+  });
   if (close) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << ::testing::PrintToString(a) << " is not " << ::testing::PrintToString(b);
 }

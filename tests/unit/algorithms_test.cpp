@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,31 @@ TEST(ParseAlgorithm, Errors) {
   }
   expect_contains(message_of<InvalidArgument>([] { return parse_algorithm("tree"); }), "unknown algorithm 'tree'");
   expect_contains(message_of<InvalidArgument>([] { return parse_algorithm("cps:3"); }), "'cps' takes no factors");
+}
+
+// Whatever the registry lists can be parsed, printed, and either built or left to a planner.
+TEST(Registry, RowsAreConsistent) {
+  std::set<std::string_view> names;
+  std::set<int> orders;
+  for (const AlgorithmInfo& info : algorithms()) {
+    SCOPED_TRACE(info.name);
+    EXPECT_TRUE(names.insert(info.name).second);
+    EXPECT_FALSE(info.words.empty());
+    EXPECT_TRUE(info.forms.starts_with(info.name));
+    EXPECT_EQ(find_algorithm(info.name), &info);
+    const AlgorithmSpec spec = parse_algorithm(info.name);
+    EXPECT_EQ(to_string(spec), info.name);
+    EXPECT_EQ(is_tree_planner(spec), info.needs_network());
+    EXPECT_EQ(needs_factors(spec), info.finds_factors);
+    EXPECT_TRUE(info.comparison_order == 0 || !info.needs_network());
+    EXPECT_TRUE(info.comparison_order == 0 || orders.insert(info.comparison_order).second);
+    if (info.parameters == AlgorithmParameters::kNone && !info.needs_network()) {
+      EXPECT_EQ(build_plan(spec, 12).algorithm, info.name);
+    } else {
+      EXPECT_THROW((void)build_plan(spec, 12), InvalidArgument);
+    }
+  }
+  EXPECT_EQ(find_algorithm("tree"), nullptr);
 }
 
 TEST(BuildPlan, NamesItself) {
@@ -231,6 +257,27 @@ TEST(Halves, RankOrder) {
       EXPECT_EQ(s.num_steps + g.num_steps, PlanIndex(plan).num_steps() + (goes_home ? 2 : 0));
     }
   }
+}
+
+TEST(Halves, ByCollective) {
+  const Plan plan = hcps(6, {3, 2});
+  EXPECT_EQ(as_collective(plan, Collective::kAllReduce), plan);
+  EXPECT_EQ(as_collective(plan, Collective::kReduceScatter), as_reduce_scatter(plan));
+  EXPECT_EQ(as_collective(plan, Collective::kAllGather), as_all_gather(plan));
+  EXPECT_NO_THROW((void)as_collective(make_explicit(plan), Collective::kAllReduce));
+}
+
+TEST(CollectiveNames, OursAndOlderSpellings) {
+  EXPECT_EQ(to_string(Collective::kAllReduce), "allreduce");
+  EXPECT_EQ(to_string(Collective::kReduceScatter), "reduce-scatter");
+  EXPECT_EQ(to_string(Collective::kAllGather), "allgather");
+  for (const Collective collective : kCollectives) EXPECT_EQ(parse_collective(to_string(collective)), collective);
+  for (const char* text : {"all_reduce", "all-reduce"}) EXPECT_EQ(parse_collective(text), Collective::kAllReduce);
+  for (const char* text : {"reduce_scatter", "reducescatter"})
+    EXPECT_EQ(parse_collective(text), Collective::kReduceScatter);
+  for (const char* text : {"all_gather", "all-gather"}) EXPECT_EQ(parse_collective(text), Collective::kAllGather);
+  for (const char* text : {"", "broadcast", "AllReduce", "all reduce", "allreduce ", "-allreduce"})
+    EXPECT_FALSE(parse_collective(text)) << text;
 }
 
 TEST(Halves, Errors) {

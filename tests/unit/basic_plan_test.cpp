@@ -1,5 +1,5 @@
-// Algorithm 1: who holds which block before and after every switch.
-#include "planner/basic_plan.hpp"
+// Algorithm 1: which server holds which block before and after every switch.
+#include "gar/basic_plan.hpp"
 
 #include <gtest/gtest.h>
 

@@ -30,6 +30,15 @@ TEST(Terms, AddAndScale) {
   Terms b;
   b += a;
   EXPECT_EQ(b, a);
+  EXPECT_EQ(b - a, Terms{});
+}
+
+TEST(Terms, LargestFirst) {
+  const auto parts = largest_first({.alpha = 1, .gamma = -3, .epsilon = 1});
+  EXPECT_EQ(parts[0].term->name, "gamma");
+  EXPECT_EQ(parts[0].seconds, -3);
+  EXPECT_EQ(parts[1].term->name, "alpha");  // ties keep the order of the table
+  EXPECT_EQ(parts[2].term->name, "epsilon");
 }
 
 // N = 4, S = 64: one step of f = 4, s = 16.
@@ -125,6 +134,31 @@ TEST(PrintedForms, HcpsDelta) {
 TEST(PrintedForms, HcpsEpsilon) {
   EXPECT_NEAR(printed_hcps({3, 2}, 96, params(1, kParticipants)).epsilon, 14, 1e-9);
   EXPECT_NEAR(closed_hcps({3, 2}, 96, params(1, kParticipants)).epsilon, 9, 1e-9);
+}
+
+TEST(ClosedForms, ByName) {
+  const auto by_name = [](const char* text) { return closed_form(parse_algorithm(text), 6, 96, params()); };
+  EXPECT_EQ(by_name("ring"), closed_ring(6, 96, params()));
+  EXPECT_EQ(by_name("rhd"), closed_rhd(6, 96, params()));
+  EXPECT_EQ(by_name("cps"), closed_cps(6, 96, params()));
+  EXPECT_EQ(by_name("reduce-broadcast"), closed_reduce_broadcast(6, 96, params()));
+  EXPECT_EQ(by_name("hcps:3x2"), closed_hcps({3, 2}, 96, params()));
+  EXPECT_EQ(by_name("hring:3x2"), closed_hierarchical_ring({3, 2}, 96, params()));
+  for (const char* none : {"hcps", "hring", "hcps:~3x2", "acps:4+2", "gentree"}) EXPECT_FALSE(by_name(none)) << none;
+}
+
+// A bound that is too high would hide a plan from the predictor, so what has no closed form has no bound.
+TEST(ClosedForms, BoundsOnlyWhereAFormIsKnown) {
+  const auto bound = [](const AlgorithmSpec& spec) { return closed_bound(spec, 6, 96, params()); };
+  ASSERT_TRUE(bound(parse_algorithm("hcps:3x2")));
+  EXPECT_EQ(bound(parse_algorithm("hcps:3x2"))->seconds, closed_hcps({3, 2}, 96, params()).total());
+  EXPECT_EQ(bound(parse_algorithm("hcps:3x2"))->num_steps, 2);
+  EXPECT_EQ(bound(parse_algorithm("hring:3x2"))->num_steps, 3);
+  ASSERT_TRUE(bound(parse_algorithm("hcps:~2x3")));
+  EXPECT_LT(bound(parse_algorithm("hcps:~2x3"))->seconds, closed_hcps({2, 3}, 96, params()).total());
+  EXPECT_FALSE(bound(parse_algorithm("acps:4+2")));
+  EXPECT_FALSE(bound({"unknown", {3, 2}, false}));
+  EXPECT_FALSE(bound({"hcps", {}, false}));
 }
 
 TEST(OneSwitchParams, OfAStar) {

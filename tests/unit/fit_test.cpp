@@ -7,7 +7,7 @@
 #include <random>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 #include "support/synthetic_fit.hpp"
 
 namespace gar {

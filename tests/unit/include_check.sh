@@ -22,16 +22,16 @@ declare -A uses=(
 # Public header: the module that it belongs to.
 declare -A home=(
   [errors]=base [version]=base [format]=base [quantity]=base [data_type]=base [stats]=base [environment]=base
-  [topology]=topology
+  [topology]=topology [shapes]=topology
   [plan]=plan [algorithms]=plan [verify]=plan
   [model]=model
-  [planner]=planner [predict]=planner
-  [simulate]=sim [critical_path]=sim
-  [profile]=fit [fit]=fit [fit_design]=fit
-  [io]=io [files]=io [trace]=io
-  [explain]=explain
+  [planner]=planner [predict]=planner [basic_plan]=planner
+  [simulate]=sim [critical_path]=sim [what_if]=sim [scene]=sim [compare]=sim
+  [profile]=fit [fit]=fit [fit_design]=fit [fit_report]=fit
+  [topology_io]=io [plan_io]=io [profile_io]=io [results_io]=io [files]=io [trace]=io
+  [explain]=explain [explain_topology]=explain [explain_simulation]=explain [explain_profile]=explain
   [documents]=documents
-  [reduction]=runtime [communicator]=runtime [mpi]=runtime [cuda]=runtime [nccl]=runtime
+  [reduction]=runtime [communicator]=runtime [mpi]=runtime [mpi_library]=runtime [cuda]=runtime [nccl]=runtime
 )
 # Folder of the command line program: the folders of it that it may use.
 declare -A app_uses=(
@@ -55,7 +55,7 @@ check_foreign() {
   local file=$1 header=$2 where=$3
   local places=
   case "$header" in
-    nlohmann/*) places='src/io/* src/documents/* apps/gar/*' ;;
+    nlohmann/*) places='src/io/* src/documents/* src/measure/bench/document.cpp apps/gar/reproduce/*' ;;
     Eigen/*) places='src/fit/*' ;;
     CLI/*) places='apps/gar/*' ;;
     hwy/*) places='src/runtime/kernels/*' ;;
@@ -87,7 +87,10 @@ check_module() {
         measure/*) other=measure ;;
         *) other=${home[$other]:-} ;;
       esac
-      [[ -n $other ]] || complain "$where: tests/unit/include_check.sh does not know whose $header is"
+      if [[ -z $other ]]; then
+        complain "$where: tests/unit/include_check.sh does not know whose $header is"
+        return 0
+      fi
       ;;
     */*) other=${header%%/*} ;;
     *) return 0 ;;

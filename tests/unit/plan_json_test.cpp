@@ -1,6 +1,4 @@
 // Plan files: what is written is read back, and what is wrong is named.
-#include "io/plan/json.hpp"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +9,9 @@
 
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/plan_io.hpp"
 #include "gar/verify.hpp"
+#include "io/plan/json.hpp"
 #include "support/explicit_plan.hpp"
 #include "support/temp_folder.hpp"
 
@@ -44,7 +43,7 @@ std::string error_of(const std::string& text) {
 
 /// A document of two ranks with these fields in place of the sub-plans.
 std::string document(const std::string& fields) {
-  return R"({"schema":"gar.plan/1","algorithm":"x","collective":"allreduce","num_ranks":2,"num_units":4,)" + fields +
+  return R"({"schema":"gar.plan/2","algorithm":"x","collective":"allreduce","num_ranks":2,"num_units":4,)" + fields +
          "}";
 }
 std::string with_subplan(const std::string& subplan) { return document(R"("root":0,"subplans":[)" + subplan + "]"); }
@@ -89,29 +88,59 @@ TEST(PlanJson, FileFollowsTheDistinctSubPlans) {
 TEST(PlanJson, FieldsInAnyOrder) {
   const Plan plan = parse(
       R"({"subplans":[{"stages":[["ring",1,3]],"children":[[-1,3]]}],"num_units":3,"root":0,"num_ranks":3,
-          "schema":"gar.plan/1"})");
+          "schema":"gar.plan/2"})");
   EXPECT_EQ(plan.num_ranks, 3);
   EXPECT_EQ(plan.collective, Collective::kAllReduce);
   EXPECT_TRUE(verify(plan).ok);
 }
 
-// `gar plan --json` tells people and scripts more than the plan itself; reading skips it.
-TEST(PlanJson, FieldsOfTheCommandLineAreSkipped) {
+// Files of version 1 spell the collectives with underscores.
+TEST(PlanJson, OlderFilesAreRead) {
+  const Plan scatter = as_reduce_scatter(cps(3));
+  const Plan gather = as_all_gather(cps(3));
+  EXPECT_NE(text_of(scatter).find(R"("collective":"reduce-scatter")"), std::string::npos);
+  EXPECT_NE(text_of(gather).find(R"("collective":"allgather")"), std::string::npos);
+  const auto older = [](std::string text, const std::string& ours, const std::string& theirs) {
+    text.replace(text.find("gar.plan/2"), 10, "gar.plan/1");
+    return text.replace(text.find(ours), ours.size(), theirs);
+  };
+  EXPECT_EQ(parse(older(text_of(scatter), "reduce-scatter", "reduce_scatter")), scatter);
+  EXPECT_EQ(parse(older(text_of(gather), "allgather", "all_gather")), gather);
+}
+
+// What describes a plan without being part of it is written by the library, and skipped when the plan is read.
+TEST(PlanJson, NotesAreWrittenAndSkipped) {
   std::ostringstream out;
-  out << R"({"gar_version":"0.1.0","predicted_seconds":1.5,"lower_bound_seconds":null,"topology":{"name":"ss24"},)";
-  write_plan_fields(cps(3), out);
-  out << R"(,"switches":[{"name":"root","factors":[3],"seconds":1.5}],"stages":[{"terms":{"alpha":1e-3}},[[]],true],)"
-      << R"("terms":{},"explain":"why"})";
+  const std::vector<PlanNote> notes{{"topology", "\"ss24\""},
+                                    {"predicted_seconds", "1.5"},
+                                    {"terms", "{}"},
+                                    {"lower_bound_seconds", "null"},
+                                    {"switches", R"([{"name":"root","factors":[3],"seconds":1.5}])"},
+                                    {"stages", R"([{"terms":{"alpha":1e-3}},[[]],true])"},
+                                    {"explain", "\"why\""}};
+  write_plan(cps(3), out, notes);
   EXPECT_EQ(parse(out.str()), cps(3));
+  for (const PlanNote& note : notes) {
+    const std::string line = fmt::format("\"{}\":{}", note.field, note.json);
+    EXPECT_NE(out.str().find(line), std::string::npos) << line << "\n" << out.str();
+  }
+  EXPECT_THROW(write_plan(cps(3), out, std::vector<PlanNote>{{"weather", "\"fine\""}}), InvalidArgument);
+}
+
+// As gar 0.1 wrote them: notes in front of the plan.
+TEST(PlanJson, NotesMayStandAnywhere) {
+  std::string text = text_of(cps(3));
+  text.replace(text.find('{'), 1, R"({"explain":[{"why":[1.5,null]}],"terms":{"alpha":1e-3},)");
+  EXPECT_EQ(parse(text), cps(3));
 }
 
 TEST(PlanJson, NotJson) {
   EXPECT_REFUSED("", "plan.json: not valid JSON at byte");
   EXPECT_REFUSED("garbage", "not valid JSON");
   EXPECT_REFUSED(std::string("\0\0\0", 3), "not valid JSON");
-  EXPECT_REFUSED("{\"schema\":\"gar.plan/1\"", "unexpected end of input");
+  EXPECT_REFUSED("{\"schema\":\"gar.plan/2\"", "unexpected end of input");
   EXPECT_REFUSED(text_of(cps(2)) + "x", "not valid JSON");
-  EXPECT_REFUSED("[]", "document: is a list; accepted: an object with \"schema\": \"gar.plan/1\"");
+  EXPECT_REFUSED("[]", "document: is a list; accepted: an object with \"schema\": \"gar.plan/2\"");
   EXPECT_REFUSED("3", "document: is 3; accepted: an object");
   EXPECT_REFUSED("null", "document: is null");
 }
@@ -125,12 +154,13 @@ TEST(PlanJson, EveryTruncationIsRefused) {
 }
 
 TEST(PlanJson, WrongVersionOrKind) {
-  EXPECT_REFUSED(R"({"schema":"gar.plan/2","new":1})", "schema: is \"gar.plan/2\"; accepted: \"gar.plan/1\"");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/3","new":1})",
+                 "schema: is \"gar.plan/3\"; accepted: \"gar.plan/2\" or \"gar.plan/1\"");
   EXPECT_REFUSED(R"({"schema":"gar.topology/1"})", "schema: is \"gar.topology/1\"");
-  EXPECT_REFUSED(R"({"schema":1})", "schema: is an integer; accepted: \"gar.plan/1\"");
+  EXPECT_REFUSED(R"({"schema":1})", "schema: is an integer; accepted: \"gar.plan/2\"");
   EXPECT_REFUSED(R"({"num_ranks":1,"num_units":1})", "schema: is missing");
-  EXPECT_REFUSED(R"({"schema":"gar.plan/1","num_units":1})", "num_ranks: is missing");
-  EXPECT_REFUSED(R"({"schema":"gar.plan/1","num_ranks":1})", "num_units: is missing");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/2","num_units":1})", "num_ranks: is missing");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/2","num_ranks":1})", "num_units: is missing");
 }
 
 TEST(PlanJson, UnknownAndRepeatedFields) {
@@ -144,7 +174,7 @@ TEST(PlanJson, UnknownAndRepeatedFields) {
 
 TEST(PlanJson, HeaderValues) {
   const auto with_ranks = [](const std::string& n) {
-    return R"({"schema":"gar.plan/1","num_units":1,"num_ranks":)" + n + "}";
+    return R"({"schema":"gar.plan/2","num_units":1,"num_ranks":)" + n + "}";
   };
   EXPECT_REFUSED(with_ranks("0"), "num_ranks: is 0; accepted: 1 to 100000000");
   EXPECT_REFUSED(with_ranks("-3"), "num_ranks: is -3; accepted: 1 to 100000000");
@@ -159,8 +189,8 @@ TEST(PlanJson, HeaderValues) {
   EXPECT_REFUSED(with_ranks("{}"), "num_ranks: is an object; accepted: an integer");
   EXPECT_REFUSED(with_ranks("2"), "subplans: is missing or empty; accepted for 2 ranks");
   EXPECT_REFUSED(document(R"("count":-1)"), "count: is -1; accepted: 0 to");
-  EXPECT_REFUSED(R"({"schema":"gar.plan/1","collective":"broadcast"})",
-                 R"(collective: is "broadcast"; accepted: "allreduce", "reduce_scatter" or "all_gather")");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/2","collective":"broadcast"})",
+                 R"(collective: is "broadcast"; accepted: "allreduce", "reduce-scatter" or "allgather")");
 }
 
 TEST(PlanJson, SubPlans) {
@@ -177,7 +207,7 @@ TEST(PlanJson, SubPlans) {
   EXPECT_REFUSED(document(R"("subplans":[{"children":[[-1,2]]}])"), "root: is missing");
   EXPECT_REFUSED(document(R"("root":1,"subplans":[{"children":[[-1,2]]}])"), "root: is 1; accepted: -1 to 0");
   EXPECT_REFUSED(document(R"("root":0,"subplans":[])"), "subplans: is missing or empty");
-  EXPECT_REFUSED(R"({"schema":"gar.plan/1","num_ranks":1,"num_units":1,"root":0})", "root: is 0, but there are no");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/2","num_ranks":1,"num_units":1,"root":0})", "root: is 0, but there are no");
 }
 
 TEST(PlanJson, Stages) {

@@ -12,7 +12,8 @@
 
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
+#include "gar/topology_io.hpp"
 #include "support/temp_folder.hpp"
 
 namespace gar {
@@ -183,12 +184,13 @@ TEST(ProfileFile, NumbersThatAreNoneAreNotWritten) {
 TEST(ProfileFile, Errors) {
   expect_error(parse_profile, "", {"not valid JSON"});
   expect_error(parse_profile, "[1, 2", {"not valid JSON"});
-  expect_error(parse_profile, "[]", {"document: is a list; accepted: an object with the schema \"gar.profile/1\""});
-  expect_error(parse_profile, "{}", {"the field \"schema\" is missing; accepted: \"gar.profile/1\""});
+  expect_error(parse_profile, "[]",
+               {"document: is a list; accepted: an object with the schema \"gar.profile/2\" or \"gar.profile/1\""});
+  expect_error(parse_profile, "{}", {"the field \"schema\" is missing; accepted: \"gar.profile/2\""});
   expect_error(parse_profile, std::string(500, '['), {"nested deeper than 200 levels"});
   expect_error(parse_profile, R"({"schema": "gar.profile/1", "schema": 1})", {"\"schema\" appears twice"});
-  expect_profile_error("gar.profile/1", "gar.profile/2", {"schema: ", "newer gar", "accepted: \"gar.profile/1\""});
-  expect_profile_error("gar.profile/1", "gar.topology/1", {"schema: is \"gar.topology/1\"", "gar fit -o"});
+  expect_profile_error("gar.profile/2", "gar.profile/3", {"schema: ", "newer gar", "accepted: \"gar.profile/2\""});
+  expect_profile_error("gar.profile/2", "gar.topology/1", {"schema: is \"gar.topology/1\"", "gar fit -o"});
   expect_profile_error("\"levels\"", "\"level\"", {"unknown field \"level\"; accepted: schema, "});
   expect_profile_error("\"cores\": 2.0", "\"cores\": -1", {"cores: is -1; accepted: a finite number of at least 0"});
   expect_profile_error("\"cores\": 2.0", "\"cores\": \"2\"", {"cores: is \"2\"; accepted: a finite number"});
@@ -223,6 +225,34 @@ TEST(ProfileFile, AsManyLevelsAsTheTopologyHas) {
   p.links.clear();
   p.levels.pop_back();
   expect_error(parse_profile, written(p), {"levels: has 1 levels; accepted: 2, the levels of links of the topology"});
+}
+
+// Version 1 did not say how operands are reached; its transport did.
+TEST(ProfileFile, OperandAccess) {
+  Profile p = small_profile();
+  EXPECT_EQ(written(p).find("\"access\""), std::string::npos);
+  p.access = OperandAccess::kDirect;
+  EXPECT_EQ(parse_profile(written(p), "p.json").access, OperandAccess::kDirect);
+  expect_error(parse_profile, replaced(written(p), "\"direct\"", "\"telepathy\""),
+               {"access: is \"telepathy\"; accepted: \"copied\" or \"direct\""});
+  expect_error(parse_profile, replaced(written(p), "gar.profile/2", "gar.profile/1"), {"access: belongs to version 2"});
+  p.access = OperandAccess::kCopied;
+  p.provenance.transport = "cuda-ipc";
+  EXPECT_EQ(parse_profile(written(p), "p.json").access, OperandAccess::kCopied);
+  const std::string old = replaced(written(p), "gar.profile/2", "gar.profile/1");
+  EXPECT_EQ(parse_profile(old, "p.json").access, OperandAccess::kDirect);
+  EXPECT_EQ(parse_profile(replaced(old, "cuda-ipc", "shm"), "p.json").access, OperandAccess::kCopied);
+}
+
+TEST(LoadNetwork, TopologyProfileOrBoth) {
+  const std::string june = GAR_SOURCE_DIR "/data/profiles/june.json";
+  EXPECT_THROW((void)load_network("", ""), InvalidArgument);
+  EXPECT_FALSE(load_network("star:4", "").profile);
+  EXPECT_EQ(load_network("", june).topology.num_servers(), 12);
+  EXPECT_TRUE(load_network("tree:3x4", june).notes.empty());
+  const Network deeper = load_network("tree:2x3x4", june);
+  ASSERT_EQ(deeper.notes.size(), 1U);
+  EXPECT_NE(deeper.notes[0].find("knows 2 levels of links, tree:2x3x4 has 3; level 2 keeps"), std::string::npos);
 }
 
 TEST(ProfileFile, IsATopologyForLoadTopology) {
@@ -271,10 +301,12 @@ TEST(MeasurementsFile, RoundTripKeepsEveryBit) {
 
 TEST(MeasurementsFile, ByHand) {
   const Measurements m = parse_measurements(R"({"schema": "gar.measurements/1", "topology": "star:15", "observations": [
-      {"algorithm": "cps", "servers": 3, "size_floats": 1e5, "seconds": [0.25]}]})",
+      {"algorithm": "cps", "servers": 3, "size_floats": 1e5, "seconds": [0.25]},
+      {"collective": "all_gather", "algorithm": "cps", "servers": 3, "size_floats": 1e5, "seconds": [0.25]}]})",
                                             "m.json");
   EXPECT_EQ(m.topology.num_servers(), 15);
-  ASSERT_EQ(m.observations.size(), 1U);
+  ASSERT_EQ(m.observations.size(), 2U);
+  EXPECT_EQ(m.observations.back().collective, Collective::kAllGather);  // as version 1 spells it
   const Observation& o = m.observations.front();
   EXPECT_EQ(o.kind, ObservationKind::kCollective);
   EXPECT_EQ(o.collective, Collective::kAllReduce);
@@ -285,12 +317,12 @@ TEST(MeasurementsFile, ByHand) {
 
 TEST(MeasurementsFile, Errors) {
   expect_error(parse_measurements, "7", {"document: is 7; accepted: an object"});
-  expect_measurements_error("gar.measurements/1", "gar.measurements/3", {"schema: ", "newer gar"});
-  expect_measurements_error("gar.measurements/1", "gar.profile/1", {"schema: is \"gar.profile/1\""});
+  expect_measurements_error("gar.measurements/2", "gar.measurements/3", {"schema: ", "newer gar"});
+  expect_measurements_error("gar.measurements/2", "gar.profile/1", {"schema: is \"gar.profile/1\""});
   expect_measurements_error("\"observations\"", "\"cells\"", {"unknown field \"cells\"; accepted: "});
   expect_measurements_error("\"kind\": \"gather\"", "\"kind\": \"scatter\"",
                             {"observations[1].kind: is \"scatter\"; accepted: "});
-  expect_measurements_error("reduce_scatter", "scatter", {"observations[0].collective: is \"scatter\"; accepted: "});
+  expect_measurements_error("reduce-scatter", "scatter", {"observations[0].collective: is \"scatter\"; accepted: "});
   expect_measurements_error("hcps:2x2", "magic", {"observations[0].algorithm: ", "unknown algorithm 'magic'"});
   expect_measurements_error("\"algorithm\": \"hcps:2x2\",", "",
                             {"observations[0]: the field \"algorithm\" is missing"});
@@ -420,6 +452,8 @@ TEST(Corrected, BySizeClass) {
   EXPECT_EQ(corrected(p, 2, 65535), 2.5);
   EXPECT_EQ(corrected(p, 2, 65536), 2);
   EXPECT_EQ(corrected(p, 2, 1e9), 2);
+  EXPECT_EQ(correction_of(p, 65535)->factor.value, 1.25);
+  EXPECT_EQ(correction_of(p, 1e9), nullptr);
 }
 
 TEST(CompareProfiles, NothingChanged) {

@@ -1,10 +1,10 @@
-#include "gar/errors.hpp"
 #include "gar/quantity.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "gar/errors.hpp"
 
 namespace gar {
 namespace {

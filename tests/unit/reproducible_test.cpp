@@ -167,18 +167,18 @@ class Bus {
 
   PlainCollectives plain(int rank) {
     PlainCollectives p;
+    p.rank = rank;
     p.size = size_;
-    p.all_reduce = [this, rank](const void* in, void* out, std::int64_t count, DataType type, ReduceOp op) {
-      exchange(rank, in, [&] { combine(count, type, op); });
-      give(out, 0, count * size_of(type));
-    };
-    p.reduce_scatter = [this, rank](const void* in, void* out, std::int64_t count, DataType type, ReduceOp op) {
-      exchange(rank, in, [&] { combine(count * size_, type, op); });
-      give(out, rank * count * size_of(type), count * size_of(type));
-    };
-    p.all_gather = [this, rank](const void* in, void* out, std::int64_t count, DataType type) {
-      exchange(rank, in, [&] { gather(count * size_of(type)); });
-      give(out, 0, size_ * count * size_of(type));
+    p.run = [this, rank](const CollectiveCall& call) {
+      const std::int64_t block = call.count * size_of(call.type);
+      exchange(rank, call.in, [&] {
+        if (call.collective == Collective::kAllGather) {
+          gather(block);
+        } else {
+          combine(vector_bytes(call, size_) / size_of(call.type), call.type, call.op);
+        }
+      });
+      give(call.out, call.collective == Collective::kReduceScatter ? rank * block : 0, out_bytes(call, size_));
     };
     return p;
   }
@@ -259,8 +259,8 @@ std::vector<T> all_reduce(const Columns<T>& in, ReduceOp op, const Setting& sett
     PlainCollectives plain = bus.plain(r);
     plain.window_bytes = setting.window_bytes;
     const auto k = static_cast<std::size_t>(r);
-    reproducible_all_reduce(plain, setting.is_in_place ? out[k].data() : in[k].data(), out[k].data(),
-                            static_cast<std::int64_t>(in[k].size()), data_type_of<T>(), op);
+    run_reproducible(plain, {Collective::kAllReduce, setting.is_in_place ? out[k].data() : in[k].data(), out[k].data(),
+                             static_cast<std::int64_t>(in[k].size()), data_type_of<T>(), op});
   });
   for (const std::vector<T>& result : out) {
     EXPECT_TRUE(std::equal(result.begin(), result.end(), out[0].begin(), same_bits<T>));
@@ -283,7 +283,8 @@ std::vector<T> reduce_scatter(const Columns<T>& in, ReduceOp op, const Setting& 
     const auto k = static_cast<std::size_t>(r);
     std::vector<T> apart(block);
     T* to = setting.is_in_place ? work[k].data() + (setting.seed % 2 == 0 ? 0 : k * block) : apart.data();
-    reproducible_reduce_scatter(plain, r, work[k].data(), to, static_cast<std::int64_t>(block), data_type_of<T>(), op);
+    run_reproducible(plain, {Collective::kReduceScatter, work[k].data(), to, static_cast<std::int64_t>(block),
+                             data_type_of<T>(), op});
     std::copy(to, to + block, out.begin() + static_cast<std::ptrdiff_t>(k * block));
   });
   return out;
@@ -524,7 +525,7 @@ TEST(Reproducible, nothing_is_sent_for_empty_vectors_and_too_many_ranks_are_refu
   PlainCollectives plain;
   plain.size = kMaxReproducibleRanks + 1;
   float x = 0;
-  EXPECT_THROW(reproducible_all_reduce(plain, &x, &x, 1, DataType::kFloat32, ReduceOp::kSum), InvalidArgument);
+  EXPECT_THROW(run_reproducible(plain, {.in = &x, .out = &x, .count = 1}), InvalidArgument);
 }
 
 // 2^20 ranks with the largest numbers: their words add up without overflow.
@@ -533,16 +534,16 @@ TEST(Reproducible, has_room_for_the_promised_number_of_ranks) {
     using T = decltype(value);
     PlainCollectives plain;
     plain.size = kMaxReproducibleRanks;
-    plain.all_reduce = [](const void* /*in*/, void* out, std::int64_t count, DataType type, ReduceOp op) {
-      if (op != ReduceOp::kSum) return;
-      ASSERT_EQ(type, DataType::kInt64);
-      for (std::int64_t i = 0; i < count; ++i) {
-        std::int64_t& word = static_cast<std::int64_t*>(out)[i];
+    plain.run = [](const CollectiveCall& call) {
+      if (call.op != ReduceOp::kSum) return;
+      ASSERT_EQ(call.type, DataType::kInt64);
+      for (std::int64_t i = 0; i < call.count; ++i) {
+        std::int64_t& word = static_cast<std::int64_t*>(call.out)[i];
         ASSERT_FALSE(__builtin_mul_overflow(word, kMaxReproducibleRanks, &word));
       }
     };
     T out = value;
-    reproducible_all_reduce(plain, &value, &out, 1, data_type_of<T>(), ReduceOp::kSum);
+    run_reproducible(plain, {.in = &value, .out = &out, .count = 1, .type = data_type_of<T>()});
     EXPECT_EQ(Format<T>::wide(out), expected);
   };
   const float f = std::nextafter(2.0F, 0.0F);
@@ -559,12 +560,13 @@ TEST(Reproducible, has_room_for_the_promised_number_of_ranks) {
 TEST(Reproducible, rounds_once) {
   PlainCollectives plain;
   plain.size = 2;
-  plain.all_reduce = [](const void* /*in*/, void* out, std::int64_t /*count*/, DataType type, ReduceOp /*op*/) {
-    if (type == DataType::kInt64) *static_cast<std::int64_t*>(out) = (((std::int64_t{1} << 24) + 1) << 36) + 1;
+  plain.run = [](const CollectiveCall& call) {
+    if (call.type == DataType::kInt64)
+      *static_cast<std::int64_t*>(call.out) = (((std::int64_t{1} << 24) + 1) << 36) + 1;
   };
   const float one = 1;
   float out = 0;
-  reproducible_all_reduce(plain, &one, &out, 1, DataType::kFloat32, ReduceOp::kSum);
+  run_reproducible(plain, {.in = &one, .out = &out, .count = 1});
   EXPECT_EQ(out, std::ldexp(static_cast<float>((1 << 24) + 2), 36 - 41));
 }
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/results_io.hpp"
 
 namespace gar {
 namespace {
@@ -38,9 +38,39 @@ TEST(ResultsText, TableOfGarBench) {
   EXPECT_EQ(r.rows[2].label, "native: Open MPI 4.1.4");
 }
 
+// On GPUs the table has two more columns; they are found by their titles.
+TEST(ResultsText, ColumnsAreFoundByTheirTitles) {
+  const Results r = parse_results(
+      "# allreduce between 4 processes of this host, out of place\n"
+      "#  size  count  type  redop  root  time  algbw  busbw  #wrong  predicted  error  p10..p90  bound  times  "
+      "algorithm\n"
+      "  4096  1024  float32  sum  -1  12.5  0.3  0.5  0  10.0  +25%  12.4..12.6  6.0  2.08  auto: cps, 4 chunks\n",
+      "out.txt");
+  ASSERT_EQ(r.rows.size(), 1U);
+  EXPECT_DOUBLE_EQ(r.rows[0].seconds, 12.5e-6);
+  EXPECT_EQ(r.rows[0].algorithm, "cps");
+  EXPECT_EQ(r.rows[0].label, "auto: cps, 4 chunks");
+}
+
+TEST(BenchLabel, ComesBack) {
+  const std::vector<std::pair<BenchLabel, std::string>> labels{
+      {{.name = "ring"}, "ring"},
+      {{.name = "auto", .plan = "cps", .num_chunks = 4}, "auto: cps, 4 chunks"},
+      {{.name = "ring", .is_reproducible = true}, "ring, reproducible"},
+      {{.name = "auto", .is_reproducible = true, .plan = "hcps:2x3", .num_chunks = 12},
+       "auto, reproducible: hcps:2x3, 12 chunks"},
+      {{.name = "native", .plan = "Open MPI 4.1.4"}, "native: Open MPI 4.1.4"}};
+  for (const auto& [label, text] : labels) {
+    EXPECT_EQ(to_string(label), text);
+    EXPECT_EQ(parse_bench_label(text), label) << text;
+  }
+  EXPECT_EQ(to_string(BenchLabel{.name = "ring", .plan = "ring"}), "ring") << "said once";
+  EXPECT_EQ(parse_bench_label(" chunks").num_chunks, 1);
+}
+
 TEST(ResultsText, DocumentOfGarBench) {
   const std::string head =
-      R"({"schema":"gar.bench/1","gar_version":"0.1.0","collective":"allreduce","ranks":6,"results":[)";
+      R"({"schema":"gar.bench/2","gar_version":"0.1.0","collective":"allreduce","ranks":6,"results":[)";
   const Results r = parse_results(
       head + R"({"algorithm":"auto","plan":"hcps:2x3","bytes":400,"seconds":0.5,"reproducible":false,"more":1},)" +
           R"({"algorithm":"gentree+","plan":"gentree+","bytes":800,"seconds":1},)" +
@@ -59,7 +89,7 @@ TEST(ResultsText, DocumentOfGarBench) {
   EXPECT_REFUSED(head + R"({"algorithm":"ring","bytes":4,"seconds":0}]})", "results[0].seconds: ");
   EXPECT_REFUSED(head + R"({"algorithm":"ring","bytes":4}]})", "results[0]");
   EXPECT_REFUSED(R"({"schema":"gar.bench/1","collective":"all-gather","ranks":6,"results":[]})", "\"allreduce\"");
-  EXPECT_REFUSED(R"({"schema":"gar.plan/1"})", "gar.bench/1");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/2"})", "gar.bench/2");
   EXPECT_REFUSED("{", "out.txt");
 }
 

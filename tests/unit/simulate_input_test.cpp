@@ -1,12 +1,10 @@
 // What the simulator refuses, how it is stopped, how it chooses its engine, and jitter.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,7 +29,6 @@ class SimulateInput : public test::BothEngines {};
 INSTANTIATE_TEST_SUITE_P(Engines, SimulateInput, ::testing::ValuesIn(kEngines), test::engine_name);
 
 // --- what is refused
-// ---------------------------------------------------------------------------------------------------
 
 /// The text of the exception that `f` throws; fails when it throws none or another.
 template <class E>
@@ -126,7 +123,6 @@ TEST_P(SimulateInput, RefusesConditionsOutOfRange) {
 }
 
 // --- watching and stopping
-// ---------------------------------------------------------------------------------------------
 
 TEST_P(SimulateInput, StopsWhenAsked) {
   const Topology tree = make_tree({8, 8});
@@ -135,11 +131,13 @@ TEST_P(SimulateInput, StopsWhenAsked) {
   const Plan plan = ring(64);
   const Simulation whole = simulate(plan, tree, 1e7, options);
   int calls = 0;
+  double time = 0;
+  options.clock = [&] { return time; };
   options.progress = [&](const SimulationProgress& p) {
     EXPECT_LE(p.flows_done, p.flows);
     EXPECT_EQ(p.flows, whole.flows);
     EXPECT_LE(p.seconds, whole.seconds);
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // long enough to be asked again
+    time += 0.1;  // so it will be called again
     return ++calls < 3;
   };
   const Simulation part = simulate(plan, tree, 1e7, options);
@@ -159,6 +157,28 @@ TEST_P(SimulateInput, StopsWhenAsked) {
   EXPECT_TRUE(again.is_complete);
   EXPECT_EQ(again.seconds, whole.seconds);
   EXPECT_EQ(again.flows_done, again.flows);
+}
+
+// The clock goes on by 1/64 s between two moments, so 0.05 s have passed at every fourth of them.
+TEST_P(SimulateInput, ReportsProgressAtIntervals) {
+  const Topology tree = make_tree({8, 8});
+  SimulationOptions options = with(GetParam());
+  options.slow_servers = {{5, 1.5}};
+  std::int64_t readings = 0;
+  std::int64_t calls = 0;
+  options.clock = [&] { return static_cast<double>(readings++) / 64; };
+  options.progress = [&](const SimulationProgress&) {
+    ++calls;
+    return true;
+  };
+  const Simulation s = simulate(ring(64), tree, 1e7, options);
+  EXPECT_EQ(readings, 1 + s.events) << "once at the start, once at every moment";
+  EXPECT_EQ(calls, 1 + s.events / 4);
+
+  calls = 0;
+  options.clock = [] { return 5.0; };
+  (void)simulate(ring(64), tree, 1e7, options);
+  EXPECT_EQ(calls, 1) << "at the start only: the clock stands still";
 }
 
 TEST_P(SimulateInput, TheSameTwice) {
@@ -209,7 +229,6 @@ TEST(SimulateAuto, TakesClassesWhereTheySave) {
 }
 
 // --- jitter
-// ------------------------------------------------------------------------------------------------------------
 
 TEST(SimulateJitter, FollowsTheSeed) {
   const Topology tree = make_tree({4, 4});

@@ -30,7 +30,6 @@ class Simulate : public test::BothEngines {};
 INSTANTIATE_TEST_SUITE_P(Engines, Simulate, ::testing::ValuesIn(kEngines), test::engine_name);
 
 // --- by hand
-// -----------------------------------------------------------------------------------------------------------
 
 // Three nodes of latency 1 on the way, then 5 floats at 2 s each.
 TEST_P(Simulate, LatencyThenTransfer) {
@@ -215,15 +214,12 @@ class StepTimes : public SimulationObserver {
  public:
   void on_rank(std::int64_t, std::int64_t) override {}
   void on_link(const LinkId&, std::int64_t) override {}
-  void on_step(std::int64_t rank, std::int64_t chunk, std::int64_t step, double, double, double time) override {
-    done[{rank, chunk, step}] = time;
+  void on_step(const StepEvent& event) override { done[{event.rank, event.chunk, event.step}] = event.done; }
+  void on_flow(const FlowEvent& event) override {
+    flows[{event.from, event.chunk, event.step}] = event.flowing;
+    arrivals[{event.from, event.chunk, event.step}] = event.end;
   }
-  void on_flow(std::int64_t from, std::int64_t, std::int64_t chunk, std::int64_t step, double, double flowing,
-               double end, double, std::int64_t) override {
-    flows[{from, chunk, step}] = flowing;
-    arrivals[{from, chunk, step}] = end;
-  }
-  void on_load(const LinkId&, double, std::int64_t, std::int64_t) override {}
+  void on_load(const LoadEvent&) override {}
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, double> done, flows, arrivals;  // rank, chunk, step
 };
 

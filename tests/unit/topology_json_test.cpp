@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
 #include "support/temp_folder.hpp"
 
 namespace gar {

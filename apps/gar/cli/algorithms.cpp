@@ -47,7 +47,9 @@ std::vector<AlgorithmSpec> parse_algorithms(const std::string& text) {
     begin = end + 1;
     if (name == "all") {
       for (const AlgorithmSpec& spec : classic_algorithms()) add(spec);
-      for (const char* planner : {"gentree", "gentree-norearrange", "gentree+"}) add({planner, {}, false});
+      for (const AlgorithmInfo& info : algorithms()) {
+        if (info.needs_network()) add({std::string(info.name), {}, false});
+      }
       continue;
     }
     try {

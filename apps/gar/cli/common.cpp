@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <numeric>
 
+#include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
+#include "gar/topology.hpp"
 
 namespace gar::cli {
 namespace {
@@ -184,19 +186,26 @@ void set_examples(CLI::App& app, const std::vector<Example>& examples) {
 }
 
 const std::vector<std::string>& builtin_topology_names() {
-  static const std::vector<std::string> kNames{"ss24", "ss32", "sym384", "sym512", "asy384", "cdc384"};
+  static const std::vector<std::string> kNames(builtin_topologies().begin(), builtin_topologies().end());
   return kNames;
 }
 
 const std::vector<std::string>& generator_prefixes() {
-  static const std::vector<std::string> kPrefixes{"star:", "tree:", "leafspine:", "fattree:"};
+  static const std::vector<std::string> kPrefixes = [] {
+    std::vector<std::string> out;
+    for (const TopologyGenerator& generator : topology_generators()) out.push_back(std::string(generator.name) + ":");
+    return out;
+  }();
   return kPrefixes;
 }
 
 const std::vector<std::string>& algorithm_names() {
-  static const std::vector<std::string> kNames{
-      "reduce-broadcast",    "ring",     "rhd", "cps", "hcps", "hring", "acps", "gentree",
-      "gentree-norearrange", "gentree+", "all"};
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> out;
+    for (const AlgorithmInfo& info : algorithms()) out.emplace_back(info.name);
+    out.emplace_back("all");
+    return out;
+  }();
   return kNames;
 }
 

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
 
-#include "gar/profile.hpp"
-#include "gar/topology.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 
@@ -20,11 +18,6 @@ struct NetworkArgs {
 void add_network_options(CLI::App& verb, NetworkArgs& args);
 /// Adds `-p, --profile` alone.
 void add_profile_option(CLI::App& verb, std::string& path);
-
-struct Network {
-  Topology topology;
-  std::optional<Profile> profile;  ///< nothing without -p
-};
 
 enum class Notes { kPrint, kOmit };
 /// The profile's own network, the topology, or the profile laid over the topology. What the profile does not know of

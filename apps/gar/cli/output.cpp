@@ -87,6 +87,27 @@ std::string Table::to_string(bool color) const {
   return out;
 }
 
+std::string list_item(std::string_view text) {
+  constexpr std::size_t kColumns = 120;
+  std::string out;
+  std::string line = "  ";
+  bool is_empty = true;  // of words
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!is_empty && display_width(line) + 1 + display_width(word) > kColumns) {
+      out += line + '\n';
+      line = "    ";
+      is_empty = true;
+    }
+    if (!is_empty) line += ' ';
+    line += word;
+    is_empty = false;
+  }
+  return out + line + '\n';
+}
+
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 }  // namespace gar::cli

@@ -1,4 +1,4 @@
-// Output for people: colour and aligned tables. Everything goes to standard output.
+// Output for people: colour, aligned tables and lists. Everything goes to standard output.
 #pragma once
 
 #include <cstdio>
@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gar/explain.hpp"
 #include "gar/format.hpp"
 
 namespace gar::cli {
@@ -50,6 +51,9 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };
+
+/// An item of a list: two blanks before its first line, four before the others, at most 120 columns, broken at blanks.
+std::string list_item(std::string_view text);
 
 /// Writes text to standard output.
 void print(std::string_view text);

@@ -18,7 +18,6 @@
 
 #include "apps/gar/reproduce/paper.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/measure/launch.hpp"
 #include "gar/measure/world.hpp"

@@ -24,7 +24,6 @@
 
 #include "apps/gar/reproduce/paper.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
 #include "gar/fit.hpp"
 #include "gar/measure/launch.hpp"
 #include "gar/reduction.hpp"

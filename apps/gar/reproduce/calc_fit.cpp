@@ -1,8 +1,8 @@
 // delta and gamma of Figure `fig:calc`.
 #include <fmt/format.h>
 
+#include "apps/gar/cli/output.hpp"
 #include "apps/gar/reproduce/calc.hpp"
-#include "apps/gar/reproduce_words.hpp"
 
 namespace gar::cli {
 

@@ -13,12 +13,11 @@
 
 #include "apps/gar/reproduce/paper.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 #include "gar/model.hpp"
 #include "gar/planner.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -46,14 +45,11 @@ struct RealPrediction {
 RealPrediction predict_real(const char* algorithm, std::int64_t servers) {
   const Topology topology = paper_testbed(servers);
   const ModelOptions options{ModelKind::kGenModel, IncastDegree::kParticipants};
-  const AlgorithmSpec spec = parse_algorithm(algorithm);
-  if (!is_tree_planner(spec)) {
-    return {PricedPlan(build_plan(spec, servers), topology, options).cost(kPaperSize).total(), algorithm};
-  }
-  const TreePlan tree = gentree(topology, kPaperSize, {true, options});
-  const SwitchChoice& root = tree.switches.back();
-  return {PricedPlan(tree.plan, topology, options).cost(kPaperSize).total(),
-          root.factors.size() > 1 ? fmt::format("{} {}", root.algorithm, factors_text(root.factors)) : root.algorithm};
+  const PlanAnswer planned = plan(
+      {.topology = topology, .size_floats = kPaperSize, .algorithms = {parse_algorithm(algorithm)}, .model = options});
+  const SwitchChoice& root = planned.switches.back();
+  return {planned.seconds(),
+          root.factors.size() > 1 ? fmt::format("{} {}", root.algorithm, factor_words(root.factors)) : root.algorithm};
 }
 
 /// The names with the least value, up to ties: "gentree, cps".

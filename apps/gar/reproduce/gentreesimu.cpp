@@ -11,16 +11,15 @@
 #include "apps/gar/reproduce/gentreesimu.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 
+#include "apps/gar/cli/progress.hpp"
 #include "apps/gar/reproduce/gentreesimu_laws.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
@@ -48,29 +47,10 @@ constexpr NetworkInfo kNetworks[] = {
     {"cdc384", "two data centres: 8 racks of 32 servers, 8 racks of 16", nullptr, "hring:24x16"},
 };
 
-/// One line on a terminal's standard error.
-class ProgressLine {
- public:
-  ProgressLine() : is_terminal_(isatty(STDERR_FILENO) != 0) {}
-  ~ProgressLine() {
-    if (is_terminal_) std::fputs("\r\033[K", stderr);
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-  void show(const std::string& text) const {
-    if (!is_terminal_) return;
-    std::fputs(("\r\033[K" + text).c_str(), stderr);
-    std::fflush(stderr);
-  }
-
- private:
-  bool is_terminal_;
-};
-
 /// Simulates everything on one network.
 class NetworkSimulation {
  public:
-  NetworkSimulation(const NetworkInfo& info, const ProgressLine& progress)
+  NetworkSimulation(const NetworkInfo& info, ProgressLine& progress)
       : info_(info),
         progress_(progress),
         topology_(builtin_topology(info.name)),
@@ -79,8 +59,11 @@ class NetworkSimulation {
   SimuColumn at(std::int64_t size) {
     SimuColumn column{info_.name, size, {}};
     const auto floats = static_cast<double>(size);
-    const Plan with = gentree(topology_, floats).plan;
-    const Plan without = gentree(topology_, floats, {false, {}}).plan;
+    const auto planned = [&](const char* algorithm) {
+      return plan({.topology = topology_, .size_floats = floats, .algorithms = {parse_algorithm(algorithm)}}).plan;
+    };
+    const Plan with = planned("gentree");
+    const Plan without = planned("gentree-norearrange");
     add(column, "gentree", "gentree", with);
     if (with.subplans != without.subplans || simu_seconds(info_.name, "gentree-norearrange", size)) {
       add(column, "gentree-norearrange", "gentree-norearrange", without);
@@ -88,7 +71,7 @@ class NetworkSimulation {
     for (const char* baseline : kBaselines) add(column, parse_algorithm(baseline));
     add(column, info_.hcps == nullptr ? best_hcps_.at(floats).front().spec : parse_algorithm(info_.hcps));
     if (info_.hring != nullptr) add(column, parse_algorithm(info_.hring));
-    add(column, "gentree+", "gentree+", gentree_plus(topology_, floats).plan);
+    add(column, "gentree+", "gentree+", planned("gentree+"));
     return column;
   }
 
@@ -115,7 +98,7 @@ class NetworkSimulation {
   }
 
   const NetworkInfo& info_;
-  const ProgressLine& progress_;
+  ProgressLine& progress_;
   Topology topology_;
   Predictor best_hcps_;
 };
@@ -404,7 +387,7 @@ void print_verdict(const std::string& statement, const std::vector<std::string>&
 bool reproduce_gentreesimu(const Context& context, Json& document) {
   std::vector<SimuColumn> columns;
   {
-    const ProgressLine progress;
+    ProgressLine progress;
     for (const NetworkInfo& info : kNetworks) {
       NetworkSimulation network(info, progress);
       for (const std::int64_t size : kSimuSizes) columns.push_back(network.at(size));

@@ -15,9 +15,8 @@
 #include <cmath>
 #include <optional>
 
+#include "apps/gar/reproduce/json_output.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
-#include "apps/gar/views/terms.hpp"
 #include "gar/planner.hpp"
 
 namespace gar::cli {
@@ -49,7 +48,7 @@ constexpr PaperRow kRows[] = {
 
 // As the table writes it.
 std::string table_name(const std::string& algorithm, const std::vector<std::int64_t>& factors) {
-  if (algorithm == "hcps") return factors_text(factors);
+  if (algorithm == "hcps") return factor_words(factors);
   if (algorithm == "cps") return "CPS";
   if (algorithm == "acps") return "ACPS";
   return algorithm;

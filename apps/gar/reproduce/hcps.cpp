@@ -12,9 +12,9 @@
 #include <numeric>
 
 #include "apps/gar/reproduce/reproduce.hpp"
+#include "gar/basic_plan.hpp"
 #include "gar/planner.hpp"
 #include "gar/verify.hpp"
-#include "planner/basic_plan.hpp"
 
 namespace gar::cli {
 namespace {

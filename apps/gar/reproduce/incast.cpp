@@ -16,10 +16,9 @@
 
 #include "apps/gar/reproduce/paper.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -211,7 +210,7 @@ void show_measured_incast(const MeshFile& file, const Shape& paper, const Contex
   const MeshCurve mesh = curve_of(measurements, "cps");
   if (mesh.points.size() < 2) {
     throw InvalidArgument(
-        fmt::format("{}: holds {} meshes (all_gather with cps); at least 2 with different numbers of servers are "
+        fmt::format("{}: holds {} meshes (allgather with cps); at least 2 with different numbers of servers are "
                     "needed; gar fit --save makes them",
                     path, mesh.points.size()));
   }

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "gar/algorithms.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 namespace {

@@ -7,17 +7,16 @@
 // terms. GenTree+ aims at 15% above the lower bound at 1e8 floats; where it misses, the gap is split into
 //   latency  what the plan pays in alpha beyond one longest path,
 //   busiest  what its busiest link or server has to do beyond the strongest cut (or the least calculation),
-//   fill     the rest: the way of the first chunk through all stages, beside the two above.
+//   fill     the rest: the way of the first chunk through all stages, in addition to the two above.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "apps/gar/reproduce/json_output.hpp"
 #include "apps/gar/reproduce/rearrangement.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
-#include "apps/gar/views/terms.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
@@ -77,9 +76,6 @@ class Network {
  public:
   explicit Network(const char* name) : topology_(builtin_topology(name)), hcps_(topology_, {parse_algorithm("hcps")}) {
     const std::int64_t n = topology_.num_servers();
-    for (const char* flat : {"ring", "cps", "rhd"}) {
-      flat_.push_back({parse_algorithm(flat), PricedPlan(build_plan(parse_algorithm(flat), n), topology_)});
-    }
     for (const auto& factors : ordered_factorisations(n)) {
       if (factors.size() < 2) continue;
       hring_.push_back({{"hring", factors}, PricedPlan(hierarchical_ring(n, factors), topology_)});
@@ -88,23 +84,21 @@ class Network {
 
   Row at(std::int64_t count) {
     const auto size = static_cast<double>(count);
-    const TreePlan with = gentree(topology_, size);
-    const TreePlan without = gentree(topology_, size, {false, {}});
-    const TreePlan plus = gentree_plus(topology_, size);
-    const PricedPlan priced(plus.plan, topology_, {ModelKind::kGenModel, IncastDegree::kSenders, true});
-    Row row{topology_.name(), count, {}, lower_bound(topology_, size), {}};
+    Row row{topology_.name(), count, {}, {}, {}};
     row.results.resize(kNumColumns);
-    row.results[kGenTree] = {"gentree", 1, PricedPlan(with.plan, topology_).cost(size)};
-    row.results[kNoRearrange] = {"gentree-norearrange", 1, PricedPlan(without.plan, topology_).cost(size)};
-    row.results[kPlus] = {"gentree+", plus.plan.num_chunks, priced.cost(size)};
-    for (std::size_t i = 0; i < flat_.size(); ++i) row.results[kBaselines[i]] = result(flat_[i], size);
+    for (const Column c : {kGenTree, kNoRearrange, kPlus, kRing, kCps, kRhd}) {
+      const PlanAnswer planned =
+          plan({.topology = topology_, .size_floats = size, .algorithms = {parse_algorithm(kTitles[c])}});
+      row.results[c] = {kTitles[c], planned.plan.num_chunks, planned.terms};
+      row.bound = planned.bound;
+      if (c == kPlus) row.gap = gap_of(*planned.priced, planned.bound, size, planned.plan.num_chunks);
+    }
     row.results[kHring] =
         result(*std::min_element(hring_.begin(), hring_.end(),
                                  [&](const Flat& a, const Flat& b) { return seconds(a, size) < seconds(b, size); }),
                size);
     const Prediction best = hcps_.at(size).front();
     row.results[kHcps] = {best.algorithm(), 1, best.terms};
-    row.gap = gap_of(priced, row.bound, size, plus.plan.num_chunks);
     return row;
   }
 
@@ -118,7 +112,6 @@ class Network {
 
   Topology topology_;
   Predictor hcps_;
-  std::vector<Flat> flat_;
   std::vector<Flat> hring_;
 };
 

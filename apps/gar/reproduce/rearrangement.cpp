@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <array>
 
-#include "apps/gar/reproduce_words.hpp"
-#include "apps/gar/views/terms.hpp"
+#include "apps/gar/reproduce/json_output.hpp"
+#include "gar/algorithms.hpp"
 #include "gar/planner.hpp"
 
 namespace gar::cli {
@@ -45,13 +45,14 @@ Terms communication(Terms t) {
 
 // The critical path's stages run up to the root and down again, so the top level is in the middle.
 Cost cost_of(const Topology& topology, double size, bool rearrange) {
-  const TreePlan tree = gentree(topology, size, {rearrange, {}});
-  const PricedPlan priced(tree.plan, topology);
-  const std::vector<StageCost> stages = priced.critical_stages(size);
+  const PlanAnswer tree = plan({.topology = topology,
+                                .size_floats = size,
+                                .algorithms = {parse_algorithm(rearrange ? "gentree" : "gentree-norearrange")}});
+  const std::vector<StageCost> stages = tree.priced->critical_stages(size);
   const std::size_t own = tree.plan.subplans[static_cast<std::size_t>(tree.plan.root)].stages.size();
   const std::size_t top = own + (tree.switches.back().is_rearranged ? 1 : 0);
   const std::size_t first = stages.size() / 2 - std::min(stages.size() / 2, top);
-  Cost cost{communication(priced.cost(size)), {}};
+  Cost cost{communication(tree.terms), {}};
   for (std::size_t i = first; i < stages.size() - first; ++i) cost.top += communication(stages[i].at(size));
   return cost;
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "apps/gar/cli/common.hpp"
-#include "apps/gar/views/json_output.hpp"
+#include "apps/gar/reproduce/json_output.hpp"
 
 namespace gar::cli {
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "apps/gar/cli/progress.hpp"
 #include "apps/gar/verbs/bench_options.hpp"
 #include "apps/gar/verbs/ranks.hpp"
 #include "apps/gar/verbs/verbs.hpp"
@@ -27,7 +28,6 @@ class Printer {
       : config_(config), is_json_(context.json), color_(use_color(context.color, stdout)) {
     record_.num_ranks = world.size();
     record_.world = world.words();
-    shows_progress_ = isatty(STDERR_FILENO) == 1;
   }
 
   void begin() const {
@@ -36,29 +36,31 @@ class Printer {
   BenchWatch watch() {
     BenchWatch out;
     out.on_result = [this](const BenchResult& r) {
-      clear_progress();
+      progress_.clear();
       record_.results.push_back(r);
       if (!is_json_) write(bench_line(r, color_));
     };
     out.on_note = [this](const std::string& note) {
-      clear_progress();
+      progress_.clear();
       record_.notes.push_back(note);
       if (!is_json_) write(fmt::format("# {}\n", note));
     };
-    if (shows_progress_) out.on_progress = [this](const std::string& text) { show_progress(text); };
+    if (progress_.is_visible()) {
+      out.on_progress = [this](const std::string& text) { progress_.show(text + " (Ctrl-C ends it)"); };
+    }
     return out;
   }
   void end(const BenchOutcome& outcome) {
-    clear_progress();
+    progress_.clear();
     record_.outcome = outcome;
-    const Json document = bench_document(config_, record_);
+    const std::string document = bench_document(config_, record_);
     if (is_json_) {
-      print_json(document);
+      print(document);
     } else {
       write(bench_footer(record_.results, outcome));
     }
     if (!config_.json_file.empty()) {
-      save_file(config_.json_file, [&](std::ostream& file) { file << document.dump(2) << '\n'; });
+      save_file(config_.json_file, [&](std::ostream& file) { file << document; });
     }
     std::fflush(stdout);
   }
@@ -68,25 +70,10 @@ class Printer {
     print(text);
     std::fflush(stdout);
   }
-  void show_progress(const std::string& text) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_) return;
-    next_ = now + std::chrono::milliseconds(200);
-    std::fputs(fmt::format("\r\x1b[K{} (Ctrl-C ends it)", text).c_str(), stderr);
-    std::fflush(stderr);
-    is_shown_ = true;
-  }
-  void clear_progress() {
-    if (is_shown_) std::fputs("\r\x1b[K", stderr);
-    is_shown_ = false;
-  }
-
   const BenchConfig& config_;
   bool is_json_;
   bool color_;
-  bool shows_progress_ = false;
-  bool is_shown_ = false;
-  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  ProgressLine progress_{{.first = std::chrono::seconds(1), .every = std::chrono::milliseconds(200)}};
   BenchRecord record_;
 };
 

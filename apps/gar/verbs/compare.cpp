@@ -1,4 +1,6 @@
 // gar compare: predicted and simulated times side by side, why they differ, and what following the model costs.
+#include "gar/compare.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,14 +9,14 @@
 #include <optional>
 
 #include "apps/gar/cli/algorithms.hpp"
+#include "apps/gar/cli/interrupt.hpp"
 #include "apps/gar/cli/network.hpp"
-#include "apps/gar/compare_words.hpp"
-#include "apps/gar/planning.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
-#include "apps/gar/views/simulate_report.hpp"
 #include "apps/gar/views/simulate_watch.hpp"
-#include "apps/gar/views/terms.hpp"
+#include "gar/documents.hpp"
+#include "gar/explain_simulation.hpp"
+#include "gar/planner.hpp"
 
 namespace gar::cli {
 namespace {
@@ -26,38 +28,6 @@ struct CompareArgs {
   std::string algo = "cps,hcps,ring,rhd,reduce-broadcast,gentree,gentree+";
   ModelArgs model;
   SimulationArgs simulation;
-};
-
-/// What is kept of a simulation.
-struct Run {
-  double seconds = 0;
-  Terms terms;
-};
-
-struct Row {
-  std::string algorithm;
-  std::int64_t num_chunks = 1;
-  Terms predicted;
-  Run simulated;
-  std::optional<Run> without;  ///< without what is wrong, when something is
-  std::string why;
-};
-
-/// All algorithms at one size, best simulated first.
-struct Block {
-  VectorSize size;
-  std::vector<Row> rows;
-  std::size_t model_best = 0;  ///< index of the model's choice
-  [[nodiscard]] double regret() const {
-    const double best = rows.front().simulated.seconds;
-    return best > 0 ? rows[model_best].simulated.seconds / best - 1 : 0;
-  }
-};
-
-struct Comparison {
-  Scene scene;
-  std::vector<Block> blocks;
-  bool is_complete = true;
 };
 
 std::vector<VectorSize> parse_counts(const CompareArgs& args) {
@@ -73,20 +43,20 @@ std::vector<VectorSize> parse_counts(const CompareArgs& args) {
 }
 
 // Nothing when it was interrupted.
-std::optional<Run> run_plan(const Scene& scene, const Plan& plan, const VectorSize& size, const std::string& what,
-                            SimulationOptions options) {
+std::optional<ComparedRun> run_plan(const Scene& scene, const Plan& plan, const VectorSize& size,
+                                    const std::string& what, SimulationOptions options) {
   SimulationWatch watch(what);
   options.progress = [&](const SimulationProgress& p) { return watch.go_on(p); };
   const Simulation s = simulate(plan, scene.topology, size.floats(), options);
   if (!s.is_complete) return std::nullopt;
-  return Run{s.seconds, s.terms};
+  return ComparedRun{s.seconds, s.terms};
 }
 
 // Nothing when it was interrupted.
-std::optional<Row> make_row(const Scene& scene, const Planned& planned, const VectorSize& size,
-                            const SimulationOptions& plain, const SimulationOptions& options) {
-  const Plan& plan = planned.tree.plan;
-  Row row;
+std::optional<ComparedPlan> make_row(const Scene& scene, const PlanAnswer& planned, const VectorSize& size,
+                                     const SimulationOptions& plain, const SimulationOptions& options) {
+  const Plan& plan = planned.plan;
+  ComparedPlan row;
   row.algorithm = to_string(planned.spec);
   row.num_chunks = plan.num_chunks;
   row.predicted = planned.terms;
@@ -95,7 +65,7 @@ std::optional<Row> make_row(const Scene& scene, const Planned& planned, const Ve
     row.without = run_plan(scene, plan, size, what + " without the conditions", plain);
     if (!row.without) return std::nullopt;
   }
-  const std::optional<Run> run = run_plan(scene, plan, size, what, options);
+  const std::optional<ComparedRun> run = run_plan(scene, plan, size, what, options);
   if (!run) return std::nullopt;
   row.simulated = *run;
   row.why = row.without ? what_grew(row.without->terms, run->terms)
@@ -103,21 +73,19 @@ std::optional<Row> make_row(const Scene& scene, const Planned& planned, const Ve
   return row;
 }
 
-double relative(double value, double reference) { return reference > 0 ? value / reference - 1 : 0; }
-
 std::string signed_percent(double fraction) {
   return std::abs(fraction) < 5e-4 ? "0.0%" : fmt::format("{:+.1f}%", 100 * fraction);
 }
 
-void print_block(const Block& block, bool has_conditions, bool color) {
+void print_block(const ComparedSize& block, bool has_conditions, bool color) {
   std::vector<Column> columns{{"algorithm"}, {"predicted", true}};
   if (has_conditions) columns.push_back({"without", true});
   columns.push_back({"simulated", true});
   columns.push_back({has_conditions ? "slowdown" : "difference", true});
   columns.push_back({"why"});
   Table table(columns);
-  for (std::size_t i = 0; i < block.rows.size(); ++i) {
-    const Row& row = block.rows[i];
+  for (std::size_t i = 0; i < block.plans.size(); ++i) {
+    const ComparedPlan& row = block.plans[i];
     std::vector<Cell> cells{
         Cell(row.algorithm, i == 0 ? Paint::kGreen : Paint::kPlain),
         Cell(format_seconds(row.predicted.total()), i == block.model_best ? Paint::kGreen : Paint::kPlain)};
@@ -127,7 +95,7 @@ void print_block(const Block& block, bool has_conditions, bool color) {
       cells.emplace_back(row.without->seconds > 0 ? fmt::format("{:.2f}x", row.simulated.seconds / row.without->seconds)
                                                   : "-");
     } else {
-      cells.emplace_back(signed_percent(relative(row.simulated.seconds, row.predicted.total())));
+      cells.emplace_back(signed_percent(row.difference()));
     }
     cells.emplace_back(row.why);
     table.add_row(std::move(cells));
@@ -135,40 +103,15 @@ void print_block(const Block& block, bool has_conditions, bool color) {
   print(fmt::format("{} elements ({})\n", format_count(block.size.count),
                     format_bytes(static_cast<double>(block.size.bytes))));
   print(table.to_string(color));
-  const std::string& chosen = block.rows[block.model_best].algorithm;
-  if (block.rows.size() == 1) return;
+  const std::string& chosen = block.plans[block.model_best].algorithm;
+  if (block.plans.size() == 1) return;
   if (block.regret() <= 0) {
     print(fmt::format("the model's choice, {}, is the best simulated, too\n", paint(chosen, Paint::kGreen, color)));
   } else {
     print(fmt::format("best simulated is {}; the model's choice, {}, takes {} longer (regret)\n",
-                      paint(block.rows.front().algorithm, Paint::kGreen, color), chosen,
+                      paint(block.plans.front().algorithm, Paint::kGreen, color), chosen,
                       format_percent(block.regret())));
   }
-}
-
-/// Over all sizes.
-struct Totals {
-  std::size_t num_right = 0;  ///< sizes at which the model chose the best
-  double mean_regret = 0;
-  double max_regret = 0;
-  double mean_error = 0;  ///< of |simulated / predicted - 1|, without what is wrong with the network
-};
-
-Totals totals_of(const std::vector<Block>& blocks) {
-  Totals out;
-  std::size_t num_rows = 0;
-  for (const Block& block : blocks) {
-    if (block.regret() <= 0) ++out.num_right;
-    out.mean_regret += block.regret() / static_cast<double>(blocks.size());
-    out.max_regret = std::max(out.max_regret, block.regret());
-    for (const Row& row : block.rows) {
-      const double seconds = row.without ? row.without->seconds : row.simulated.seconds;
-      out.mean_error += std::abs(relative(seconds, row.predicted.total()));
-      ++num_rows;
-    }
-  }
-  if (num_rows > 0) out.mean_error /= static_cast<double>(num_rows);
-  return out;
 }
 
 void print_comparison(const Comparison& c, bool color) {
@@ -178,7 +121,7 @@ void print_comparison(const Comparison& c, bool color) {
                     to_string(scene.size.dtype), model_name(scene.model),
                     scene.barrier ? " with a barrier after every step" : ""));
   for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if: {}\n", words));
-  for (const Block& block : c.blocks) {
+  for (const ComparedSize& block : c.sizes) {
     print("\n");
     print_block(block, !scene.what_if.is_empty(), color);
   }
@@ -186,51 +129,13 @@ void print_comparison(const Comparison& c, bool color) {
     print(fmt::format("\n{}\n",
                       paint("partial: interrupted; what had not finished is not shown", Paint::kYellow, color)));
   }
-  if (c.blocks.size() > 1) {
-    const Totals t = totals_of(c.blocks);
+  if (c.sizes.size() > 1) {
+    const ComparisonTotals t = totals_of(c.sizes);
     print(fmt::format("\nmodel       best choice at {} of {} sizes, regret {} on average and {} at most\n", t.num_right,
-                      c.blocks.size(), format_percent(t.mean_regret), format_percent(t.max_regret)));
+                      c.sizes.size(), format_percent(t.mean_regret), format_percent(t.max_regret)));
     print(fmt::format("difference  {} on average between predicted and simulated{}\n", format_percent(t.mean_error),
                       scene.what_if.is_empty() ? "" : ", without the conditions"));
   }
-}
-
-void print_comparison_json(const Comparison& c) {
-  Json document = simulation_document(c.scene, "gar.compare/1");
-  document["complete"] = c.is_complete;
-  document["results"] = Json::array();
-  document["choices"] = Json::array();
-  for (const Block& block : c.blocks) {
-    for (const Row& row : block.rows) {
-      Json r;
-      r["algorithm"] = row.algorithm;
-      r["count"] = block.size.count;
-      r["chunks"] = row.num_chunks;
-      r["predicted_seconds"] = row.predicted.total();
-      r["simulated_seconds"] = row.simulated.seconds;
-      r["difference"] = relative(row.simulated.seconds, row.predicted.total());
-      r["predicted_terms"] = terms_json(row.predicted);
-      r["simulated_terms"] = terms_json(row.simulated.terms);
-      if (row.without) {
-        r["without_seconds"] = row.without->seconds;
-        r["without_terms"] = terms_json(row.without->terms);
-        r["slowdown"] = row.without->seconds > 0 ? Json(row.simulated.seconds / row.without->seconds) : Json(nullptr);
-      }
-      r["why"] = row.why;
-      document["results"].push_back(r);
-    }
-    Json choice;
-    choice["count"] = block.size.count;
-    choice["model_best"] = block.rows[block.model_best].algorithm;
-    choice["simulated_best"] = block.rows.front().algorithm;
-    choice["regret"] = block.regret();
-    document["choices"].push_back(choice);
-  }
-  const Totals t = totals_of(c.blocks);
-  document["mean_regret"] = t.mean_regret;
-  document["max_regret"] = t.max_regret;
-  document["mean_difference"] = t.mean_error;
-  print_json(document);
 }
 
 int run(const CompareArgs& args, const Context& context) {
@@ -250,28 +155,30 @@ int run(const CompareArgs& args, const Context& context) {
 
   std::optional<InterruptGuard> guard;
   for (const VectorSize& size : sizes) {
-    Block block{size, {}, 0};
+    ComparedSize block{size, {}, 0};
     for (const AlgorithmSpec& spec : algorithms) {
-      const Planned planned = plan_with(spec, c.scene.topology, size.floats(), model);
+      const PlanAnswer planned =
+          plan({.topology = c.scene.topology, .size_floats = size.floats(), .algorithms = {spec}, .model = model});
       if (!guard) guard.emplace();  // before the first simulation Ctrl-C ends the program
-      const std::optional<Row> row = make_row(c.scene, planned, size, plain, options);
+      const std::optional<ComparedPlan> row = make_row(c.scene, planned, size, plain, options);
       c.is_complete = row.has_value();
       if (!row) break;
-      print_progress_line(fmt::format("{:<8} {:<20} {:>10}", format_count(size.count), row->algorithm,
-                                      format_seconds(row->simulated.seconds)));
-      block.rows.push_back(*row);
+      print_progress(fmt::format("{:<8} {:<20} {:>10}", format_count(size.count), row->algorithm,
+                                 format_seconds(row->simulated.seconds)));
+      block.plans.push_back(*row);
     }
-    std::stable_sort(block.rows.begin(), block.rows.end(),
-                     [](const Row& a, const Row& b) { return a.simulated.seconds < b.simulated.seconds; });
-    const auto best = std::min_element(block.rows.begin(), block.rows.end(), [](const Row& a, const Row& b) {
-      return a.predicted.total() < b.predicted.total();
+    std::stable_sort(block.plans.begin(), block.plans.end(), [](const ComparedPlan& a, const ComparedPlan& b) {
+      return a.simulated.seconds < b.simulated.seconds;
     });
-    block.model_best = static_cast<std::size_t>(best - block.rows.begin());
-    if (!block.rows.empty()) c.blocks.push_back(std::move(block));
+    const auto best = std::min_element(
+        block.plans.begin(), block.plans.end(),
+        [](const ComparedPlan& a, const ComparedPlan& b) { return a.predicted.total() < b.predicted.total(); });
+    block.model_best = static_cast<std::size_t>(best - block.plans.begin());
+    if (!block.plans.empty()) c.sizes.push_back(std::move(block));
     if (!c.is_complete) break;
   }
   if (context.json) {
-    print_comparison_json(c);
+    print(compare_document(c));
   } else {
     print_comparison(c, use_color(context.color, stdout));
   }

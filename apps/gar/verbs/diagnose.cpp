@@ -8,14 +8,15 @@
 #include <numeric>
 
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce_words.hpp"
 #include "apps/gar/verbs/verbs.hpp"
-#include "apps/gar/views/json_output.hpp"
+#include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/io.hpp"
+#include "gar/fit_report.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
+#include "gar/profile_io.hpp"
+#include "gar/results_io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -26,7 +27,7 @@ struct DiagnoseArgs {
   std::string ranks;
 };
 
-/// The number of ranks, and who says so.
+/// The number of ranks, and where it comes from.
 struct RankCount {
   std::int64_t count = 0;
   std::string source;
@@ -59,9 +60,7 @@ RankCount count_ranks(const DiagnoseArgs& args, const Results& results, const Pr
 class BestPlan {
  public:
   explicit BestPlan(Topology topology)
-      : topology_(std::move(topology)),
-        predictor_(topology_, classic_algorithms()),
-        is_one_switch_(topology_.height(topology_.root()) == 1) {}
+      : topology_(std::move(topology)), is_one_switch_(topology_.height(topology_.root()) == 1) {}
 
   /// Sets the algorithm, or the plan where only a tree planner finds it.
   void choose(Observation& observation) {
@@ -77,15 +76,17 @@ class BestPlan {
     std::shared_ptr<const Plan> plan;
   };
   Choice best_at(double size_floats) {
-    if (is_one_switch_) return {predictor_.at(size_floats).front().spec, nullptr};
-    ModelOptions options;
-    options.max_chunks = 1;
-    return {parse_algorithm("gentree+"),
-            std::make_shared<const Plan>(gentree_plus(topology_, size_floats, options).plan)};
+    PlanRequest request{.topology = topology_, .size_floats = size_floats};
+    if (is_one_switch_) {
+      request.algorithms = classic_algorithms();
+      return {plan(request).spec, nullptr};
+    }
+    request.model.max_chunks = 1;
+    PlanAnswer best = plan(request);
+    return {best.spec, std::make_shared<const Plan>(std::move(best.plan))};
   }
 
   Topology topology_;
-  Predictor predictor_;
   bool is_one_switch_;
   std::map<double, Choice> known_;
 };
@@ -110,12 +111,6 @@ std::vector<Observation> observations_of(const Results& results, const Topology&
   return out;
 }
 
-const char* verdict_of(const Residual& residual, double tolerance) {
-  const double ratio = residual.measured_s / residual.fitted_s;
-  if (ratio > 1 + tolerance) return "slow";
-  return ratio < 1 / (1 + tolerance) ? "fast" : "normal";
-}
-
 /// Everything that is printed.
 struct DiagnoseReport {
   const DiagnoseArgs& args;
@@ -124,34 +119,6 @@ struct DiagnoseReport {
   RankCount ranks;
   Diagnosis diagnosis;  ///< with one row per observation
 };
-
-Json diagnosis_json(const DiagnoseReport& report) {
-  const auto& [args, results, observations, ranks, diagnosis] = report;
-  Json out = json_document("gar.diagnose/1");
-  out["profile"] = args.profile;
-  out["results"] = args.results;
-  out["format"] = results.format;
-  out["ranks"] = ranks.count;
-  out["tolerance"] = diagnosis.tolerance;
-  out["rows"] = Json::array();
-  for (std::size_t i = 0; i < observations.size(); ++i) {
-    const Residual& r = diagnosis.rows[i];
-    out["rows"].push_back({{"bytes", results.rows[i].bytes},
-                           {"label", results.rows[i].label},
-                           {"algorithm", to_string(observations[i].algorithm)},
-                           {"is_assumed", results.rows[i].algorithm.empty()},
-                           {"measured_seconds", r.measured_s},
-                           {"expected_seconds", r.fitted_s},
-                           {"ratio", r.measured_s / r.fitted_s},
-                           {"verdict", verdict_of(r, diagnosis.tolerance)}});
-  }
-  out["is_normal"] = diagnosis.is_normal;
-  out["culprit"] = diagnosis.culprit;
-  out["factor"] = diagnosis.factor;
-  out["explained"] = diagnosis.explained;
-  out["words"] = diagnosis.words;
-  return out;
-}
 
 void print_diagnosis(const DiagnoseReport& report, bool color) {
   const auto& [args, results, observations, ranks, diagnosis] = report;
@@ -163,12 +130,12 @@ void print_diagnosis(const DiagnoseReport& report, bool color) {
   for (std::size_t i = 0; i < observations.size(); ++i) {
     const Residual& r = diagnosis.rows[i];
     const ResultRow& row = results.rows[i];
-    const std::string verdict = verdict_of(r, diagnosis.tolerance);
+    const Verdict verdict = verdict_of(r, diagnosis.tolerance);
     has_assumed = has_assumed || row.algorithm.empty();
-    table.add_row({format_bytes(row.bytes), to_string(observations[i].algorithm) + (row.algorithm.empty() ? "?" : ""),
-                   format_seconds(r.measured_s), format_seconds(r.fitted_s),
-                   fmt::format("{:.2f}", r.measured_s / r.fitted_s),
-                   Cell(verdict, verdict == "normal" ? Paint::kGreen : Paint::kRed), row.label});
+    table.add_row(
+        {format_bytes(row.bytes), to_string(observations[i].algorithm) + (row.algorithm.empty() ? "?" : ""),
+         format_seconds(r.measured_s), format_seconds(r.fitted_s), fmt::format("{:.2f}", r.measured_s / r.fitted_s),
+         Cell(std::string(to_string(verdict)), verdict == Verdict::kNormal ? Paint::kGreen : Paint::kRed), row.label});
   }
   print(table.to_string(color) + "\n");
   if (has_assumed) {
@@ -187,7 +154,12 @@ int diagnose_results(const DiagnoseArgs& args, const Context& context) {
   const std::vector<Observation> observations = observations_of(results, profile.topology, ranks.count);
   const DiagnoseReport report{args, results, observations, ranks, diagnose(profile, observations)};
   if (context.json) {
-    print_json(diagnosis_json(report));
+    print(diagnose_document({.profile_file = args.profile,
+                             .results_file = args.results,
+                             .results = results,
+                             .observations = observations,
+                             .num_ranks = ranks.count,
+                             .diagnosis = report.diagnosis}));
   } else {
     print_diagnosis(report, use_color(context.color, stdout));
   }

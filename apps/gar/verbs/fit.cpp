@@ -2,46 +2,25 @@
 #include "gar/measure/fit.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
 
+#include "apps/gar/cli/progress.hpp"
 #include "apps/gar/verbs/fit_options.hpp"
 #include "apps/gar/verbs/ranks.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/fit_report.hpp"
+#include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/files.hpp"
-#include "gar/io.hpp"
 #include "gar/measure/world.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 namespace {
-
-/// A line on standard error, when that is a terminal.
-class ProgressLine {
- public:
-  ~ProgressLine() { clear(); }
-  void show(const std::string& text) {
-    const auto now = std::chrono::steady_clock::now();
-    if (isatty(STDERR_FILENO) != 1 || now < next_) return;
-    next_ = now + std::chrono::milliseconds(200);
-    std::fputs(fmt::format("\r\x1b[K{} (Ctrl-C ends it)", text).c_str(), stderr);
-    std::fflush(stderr);
-    is_shown_ = true;
-  }
-  void clear() {
-    if (is_shown_) std::fputs("\r\x1b[K", stderr);
-    is_shown_ = false;
-  }
-
- private:
-  bool is_shown_ = false;
-  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
-};
 
 void note(const std::string& text) { std::fputs(fmt::format("gar: note: {}\n", text).c_str(), stderr); }
 
@@ -61,7 +40,7 @@ int conclude(const Measurements& measurements, const FitConfig& config, const Co
     save_file(config.output, [&](std::ostream& file) { write_profile(report.profile, file); });
   }
   if (context.json) {
-    print_json(fit_document(report));
+    print(fit_document(report));
   } else {
     print(fit_text(report, use_color(context.color, stdout)));
   }
@@ -95,9 +74,9 @@ int finish(const FitRun& run, const FitConfig& config, const Context& context) {
 }
 
 int run_fit_rank(World& world, const FitConfig& config, const Context& context) {
-  ProgressLine progress;
+  ProgressLine progress({.every = std::chrono::milliseconds(200)});
   std::function<void(const std::string&)> on_progress;
-  if (world.rank() == 0) on_progress = [&](const std::string& text) { progress.show(text); };
+  if (world.rank() == 0) on_progress = [&](const std::string& text) { progress.show(text + " (Ctrl-C ends it)"); };
   const FitRun run = run_fit(world, config, on_progress);
   progress.clear();
   if (world.rank() != 0) return run.is_stopped ? kExitRunTime : kExitOk;

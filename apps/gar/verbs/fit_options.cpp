@@ -12,7 +12,8 @@
 #include "gar/environment.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit_design.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar::cli {
 namespace {

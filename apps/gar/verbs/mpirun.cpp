@@ -19,8 +19,9 @@
 #include "gar/algorithms.hpp"
 #include "gar/environment.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 #include "gar/measure/launch.hpp"
+#include "gar/profile_io.hpp"
+#include "gar/topology_io.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves it to programs
 

@@ -7,13 +7,13 @@
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/network.hpp"
-#include "apps/gar/planning.hpp"
+#include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/plan_explain.hpp"
 #include "apps/gar/views/plan_table.hpp"
-#include "apps/gar/views/terms.hpp"
+#include "gar/documents.hpp"
 #include "gar/files.hpp"
-#include "io/plan/json.hpp"
+#include "gar/planner.hpp"
 
 namespace gar::cli {
 namespace {
@@ -27,73 +27,56 @@ struct PlanArgs {
   std::string counts;
   std::string algo = "gentree+";
   std::string collective = "allreduce";
+  std::string policy = "model";
   std::string output;
   bool explain = false;
   bool is_explicit = false;
   ModelArgs model;
 };
 
-void write_document(const PlanReport& r, bool explain, std::ostream& out) {
-  Json extra;
-  extra["topology"] = r.topology.name();
-  extra["predicted_seconds"] = r.terms.total();
-  extra["terms"] = terms_json(r.terms);
-  extra["lower_bound_seconds"] = r.bound.seconds();
-  extra["switches"] = Json::array();
-  for (const SwitchChoice& s : r.planned.tree.switches) extra["switches"].push_back(switch_json(s));
-  extra["stages"] = Json::array();
-  for (const StageCost& s : r.stages) extra["stages"].push_back(stage_json(s, r.size.floats()));
+Policy policy_of(const PlanArgs& args) { return args.policy == "runtime" ? Policy::kRuntime : Policy::kModel; }
 
-  if (explain) extra["explain"] = explanation_json(r);
-
-  out << "{\n\"gar_version\":" << Json(version()).dump() << ",\n";
-  write_plan_fields(r.plan, out);
-  for (const auto& [key, value] : extra.items()) out << ",\n" << Json(key).dump() << ":" << value.dump();
-  out << "\n}\n";
+void write_document(const PlanView& v, bool explain, std::ostream& out) {
+  write_plan_document(v.request, v.answer, v.stages, explain ? PlanDetail::kExplained : PlanDetail::kPlain, out);
 }
 
-Plan finished_plan(const PlanArgs& args, Plan plan, const VectorSize& size) {
-  plan = half_of(plan, args.collective);
-  if (args.is_explicit) {
-    if (plan.num_ranks > kMaxExplicitRanks) {
-      throw UsageError(fmt::format("--explicit: {} ranks are too many for one program each; accepted are up to {}",
-                                   plan.num_ranks, kMaxExplicitRanks));
-    }
-    plan = make_explicit(plan);
+// One program per rank is another plan, with stages of its own.
+void become_explicit(const PlanRequest& request, PlanAnswer& answer) {
+  if (answer.plan.num_ranks > kMaxExplicitRanks) {
+    throw UsageError(fmt::format("--explicit: {} ranks are too many for one program each; accepted are up to {}",
+                                 answer.plan.num_ranks, kMaxExplicitRanks));
   }
-  plan.count = size.count;
-  return plan;
+  answer.plan = make_explicit(answer.plan);
+  answer.priced = std::make_shared<const PricedPlan>(answer.plan, request.topology, request.model);
+  answer.terms = answer.priced->cost(request.size_floats);
 }
 
 int make(const PlanArgs& args, const Context& context) {
   const VectorSize size = vector_size(args.size);
-  const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
-  PlanReport r{load_network(args.network).topology, size, model_options(args.model), {}, {}, {}, {}, {}, {}, {}, {}};
-  for (const AlgorithmSpec& spec : algorithms) {
-    Planned p = plan_with(spec, r.topology, size.floats(), r.options);
-    r.candidates.push_back({to_string(p.spec), p.tree.plan.num_chunks, p.terms.total()});
-    if (r.candidates.size() == 1 || p.terms.total() < r.planned.terms.total()) r.planned = std::move(p);
-  }
-  r.plan = finished_plan(args, r.planned.tree.plan, size);
-  const PricedPlan priced(r.plan, r.topology, r.options);
-  r.terms = priced.cost(size.floats());
-  r.stages = priced.critical_stages(size.floats());
-  r.busiest = priced.busiest();
-  r.bound = lower_bound(r.topology, size.floats());
+  std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
+  PlanRequest request{.topology = load_network(args.network).topology,
+                      .size_floats = size.floats(),
+                      .algorithms = std::move(algorithms),
+                      .model = model_options(args.model),
+                      .collective = collective_of(args.collective),
+                      .policy = policy_of(args)};
   const bool to_stdout = args.output == "-";
+  const bool is_document = context.json || to_stdout;
+  request.with_optimality = !is_document && request.topology.num_servers() <= kMaxRanksForOptimality;
+  PlanView view{request, size, plan(request), {}};
+  if (args.is_explicit) become_explicit(request, view.answer);
+  view.answer.plan.count = size.count;
+  view.stages = view.answer.priced->critical_stages(size.floats());
   if (!args.output.empty() && !to_stdout)
-    save_file(args.output, [&](std::ostream& out) { write_document(r, args.explain, out); });
-  if (context.json || to_stdout) {
-    write_document(r, args.explain, std::cout);
+    save_file(args.output, [&](std::ostream& out) { write_document(view, args.explain, out); });
+  if (is_document) {
+    write_document(view, args.explain, std::cout);
     std::cout.flush();
     return kExitOk;
   }
-  if (r.plan.collective == Collective::kAllReduce && r.plan.num_ranks <= kMaxRanksForOptimality) {
-    r.optimal = optimality(r.plan, r.topology);
-  }
   const bool color = use_color(context.color, stdout);
-  print_plan(r, args.collective, color);
-  if (args.explain) print_explanation(r, color);
+  print_plan(view, color);
+  if (args.explain) print_explanation(view, color);
   if (!args.output.empty()) {
     print(fmt::format("\nwritten to {}; prove it with: gar verify {}\n", args.output, args.output));
   }
@@ -108,9 +91,15 @@ int run(const PlanArgs& args, const Context& context) {
     return make(args, context);
   }
   if (!args.size.size.empty() || !args.size.count.empty() || !args.output.empty() || args.explain) {
-    throw UsageError("--counts makes a table; it goes with --algo, --dtype and --model only");
+    throw UsageError("--counts makes a table; it goes with --algo, --dtype, --policy and --model only");
   }
-  return print_plan_table({args.network, args.counts, args.size.dtype, args.algo, model_options(args.model)}, context);
+  return print_plan_table({.network = args.network,
+                           .counts = args.counts,
+                           .dtype = args.size.dtype,
+                           .algorithms = parse_algorithms(args.algo),
+                           .model = model_options(args.model),
+                           .policy = policy_of(args)},
+                          context);
 }
 
 }  // namespace
@@ -124,6 +113,12 @@ void add_plan(CLI::App& program, Context& context) {
       ->type_name("FROM..TO");
   add_algo_option(verb, args->algo, "Algorithms to choose from; the best one is planned");
   add_collective_option(verb, args->collective, "What to plan");
+  verb.add_option(
+          "--policy", args->policy,
+          "What decides: the model alone, or the runtime's rule, which prefers a ring within 5% where there is incast")
+      ->type_name("P")
+      ->check(CLI::IsMember({"model", "runtime"}))
+      ->capture_default_str();
   verb.add_option("-o,--output", args->output, "Write the plan to this file; - for standard output")
       ->type_name("plan.json");
   verb.add_flag("--explain", args->explain,

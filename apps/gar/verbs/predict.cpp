@@ -3,16 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <memory>
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/network.hpp"
-#include "apps/gar/planning.hpp"
 #include "apps/gar/verbs/verbs.hpp"
-#include "apps/gar/views/json_output.hpp"
-#include "apps/gar/views/terms.hpp"
+#include "apps/gar/views/term_table.hpp"
+#include "gar/documents.hpp"
+#include "gar/planner.hpp"
 
 namespace gar::cli {
 namespace {
@@ -23,109 +22,6 @@ struct PredictArgs {
   std::string algo = "all";
   ModelArgs model;
 };
-
-/// One row of the answer.
-struct Row : Prediction {
-  std::int64_t num_chunks = 1;
-  std::string words;  ///< tree planners: what was decided
-};
-
-struct Answer {
-  std::vector<Row> results;
-  std::string flat_best;  ///< best of the flat algorithms, for which flips are looked for
-  Flips size_flips;
-  std::optional<Flips> rank_flips;
-  LowerBound bound;
-  std::optional<SizeCorrection> correction;  ///< of a profile, for this size
-};
-
-// In how far the winner differs from the runner-up, largest difference first.
-std::string why(const Prediction& best, const Prediction& other) {
-  struct Difference {
-    const char* what;
-    double seconds;
-  };
-  std::array<Difference, 5> d{{{"latency (alpha)", other.terms.alpha - best.terms.alpha},
-                               {"link time (beta)", other.terms.beta - best.terms.beta},
-                               {"adding (gamma)", other.terms.gamma - best.terms.gamma},
-                               {"memory access (delta)", other.terms.delta - best.terms.delta},
-                               {"incast (epsilon)", other.terms.epsilon - best.terms.epsilon}}};
-  std::stable_sort(d.begin(), d.end(),
-                   [](const Difference& a, const Difference& b) { return std::abs(a.seconds) > std::abs(b.seconds); });
-  std::string gains;
-  std::string losses;
-  const double total = other.seconds() - best.seconds();
-  for (const Difference& x : d) {
-    if (std::abs(x.seconds) < 0.02 * total || x.seconds == 0) continue;
-    std::string& list = x.seconds > 0 ? gains : losses;
-    list += fmt::format("{}{} of {}", list.empty() ? "" : ", ", format_seconds(std::abs(x.seconds), 3), x.what);
-  }
-  if (gains.empty()) return "they cost the same";
-  return losses.empty() ? fmt::format("it saves {}", gains)
-                        : fmt::format("it saves {} and pays {} more", gains, losses);
-}
-
-Json flip_json(const std::optional<Flip>& flip, const char* unit) {
-  if (!flip) return nullptr;
-  Json j;
-  j[unit] = std::llround(flip->at);
-  j["algorithm"] = flip->algorithm;
-  return j;
-}
-
-Json flips_json(const Flips& flips, const char* unit, double scale) {
-  const auto scaled = [&](std::optional<Flip> f) {
-    if (f) f->at *= scale;
-    return f;
-  };
-  Json j;
-  j["below"] = flip_json(scaled(flips.below), unit);
-  j["above"] = flip_json(scaled(flips.above), unit);
-  return j;
-}
-
-void print_answer_json(const Topology& topology, const VectorSize& size, const ModelOptions& options, const Answer& a) {
-  Json document = json_document("gar.predict/1");
-  document["topology"] = topology.name();
-  document["num_ranks"] = topology.num_servers();
-  document["count"] = size.count;
-  document["dtype"] = to_string(size.dtype);
-  document["model"] = options.kind == ModelKind::kAbc ? "abc" : "genmodel";
-  Json results = Json::array();
-  for (const Row& p : a.results) {
-    Json r;
-    r["algorithm"] = p.algorithm();
-    r["seconds"] = p.seconds();
-    if (a.correction) {
-      r["correction"] = a.correction->factor.value;
-      r["corrected_seconds"] = p.seconds() * a.correction->factor.value;
-    }
-    r["terms"] = terms_json(p.terms);
-    if (is_tree_planner(p.spec)) {
-      r["chunks"] = p.num_chunks;
-      r["plan"] = p.words;
-    }
-    if (p.num_considered > 1) {
-      r["considered"] = p.num_considered;
-      r["complete"] = p.is_complete;
-    }
-    results.push_back(r);
-  }
-  document["results"] = results;
-  document["best"] = a.results.front().algorithm();
-  const bool has_other = a.results.size() > 1;
-  document["runner_up"] = has_other ? Json(a.results[1].algorithm()) : Json(nullptr);
-  const double best = a.results.front().seconds();
-  document["margin"] = has_other && best > 0 ? Json(a.results[1].seconds() / best - 1) : Json(nullptr);
-  document["lower_bound_seconds"] = a.bound.seconds();
-  document["lower_bound_sequential_seconds"] = a.bound.sequential_seconds();
-  const double elements_per_float = 4.0 / static_cast<double>(size_of(size.dtype));
-  document["flips"]["among"] = "flat algorithms";
-  document["flips"]["best"] = a.flat_best.empty() ? Json(nullptr) : Json(a.flat_best);
-  document["flips"]["count"] = flips_json(a.size_flips, "count", elements_per_float);
-  document["flips"]["ranks"] = a.rank_flips ? flips_json(*a.rank_flips, "ranks", 1) : Json(nullptr);
-  print_json(document);
-}
 
 std::string flip_words(const Flips& flips, const std::string& unit, double scale, const std::string& here) {
   const auto number = [&](double x) { return fmt::format("{:.4g}", x * scale); };
@@ -144,7 +40,7 @@ std::string flip_words(const Flips& flips, const std::string& unit, double scale
   return out;
 }
 
-std::string rank_words(const Topology& topology, const Answer& a) {
+std::string rank_words(const Topology& topology, const PredictAnswer& a) {
   if (a.rank_flips && a.rank_flips->searched_from < a.rank_flips->searched_to) {
     return flip_words(*a.rank_flips, "servers", 1, a.flat_best.substr(0, a.flat_best.find(':')));
   }
@@ -161,25 +57,23 @@ void print_correction(const SizeCorrection& correction) {
       correction.factor.low, correction.factor.high));
 }
 
-void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const Answer& a,
+void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const PredictAnswer& a,
                   bool color) {
   print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n\n", topology.name(), topology.num_servers(),
                     topology.num_servers() == 1 ? "" : "s", format_count(size.count), to_string(size.dtype),
                     format_bytes(static_cast<double>(size.bytes)), model_name(options)));
   const double best = a.results.front().seconds();
-  std::vector<Column> columns{{"algorithm"},  {"time", true},  {"vs best", true}, {"alpha", true},
-                              {"beta", true}, {"gamma", true}, {"delta", true},   {"epsilon", true}};
+  std::vector<Column> columns{{"algorithm"}, {"time", true}, {"vs best", true}};
+  add_term_columns(columns);
   if (a.correction) columns.insert(columns.begin() + 2, {"corrected", true});
   Table table(std::move(columns));
-  for (const Row& p : a.results) {
+  for (const PredictRow& p : a.results) {
     const bool is_best = &p == &a.results.front();
     std::vector<Cell> row{Cell(p.algorithm(), is_best ? Paint::kGreen : Paint::kPlain),
                           Cell(format_seconds(p.seconds()), Paint::kBold)};
     if (a.correction) row.emplace_back(format_seconds(p.seconds() * a.correction->factor.value));
     row.emplace_back(best > 0 ? fmt::format("{:.2f}x", p.seconds() / best) : "-");
-    for (const double t : {p.terms.alpha, p.terms.beta, p.terms.gamma, p.terms.delta, p.terms.epsilon}) {
-      row.emplace_back(format_seconds(t, 3), t == 0 ? Paint::kDim : Paint::kPlain);
-    }
+    add_term_cells(p.terms, row);
     table.add_row(std::move(row));
   }
   print(table.to_string(color));
@@ -188,9 +82,10 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
   if (a.results.size() > 1 && best > 0) {
     const Prediction& other = a.results[1];
     print(fmt::format("best        {0}; {2} takes {1} longer: {3}\n", paint(winner.algorithm(), Paint::kGreen, color),
-                      format_percent(other.seconds() / best - 1), other.algorithm(), why(winner, other)));
+                      format_percent(other.seconds() / best - 1), other.algorithm(),
+                      saving_words(winner.terms, other.terms)));
   }
-  for (const Row& p : a.results) {
+  for (const PredictRow& p : a.results) {
     if (is_tree_planner(p.spec) && p.spec.name != "gentree-norearrange") {
       const std::string chunks = p.num_chunks > 1 ? fmt::format(", in {} chunks", p.num_chunks) : "";
       print(fmt::format("{:<12}{}{}\n", p.spec.name, p.words, chunks));
@@ -226,32 +121,34 @@ int predict(const PredictArgs& args, const Context& context) {
   const Network network = load_network(args.network);
   const Topology& topology = network.topology;
   std::vector<AlgorithmSpec> flat;
-  Answer answer;
+  PredictAnswer answer;
   // Corrections are relative to GenModel.
-  const SizeCorrection* correction = correction_of(network.profile, static_cast<double>(size.bytes));
+  const SizeCorrection* correction =
+      network.profile ? correction_of(*network.profile, static_cast<double>(size.bytes)) : nullptr;
   if (correction != nullptr && options.kind == ModelKind::kGenModel) answer.correction = *correction;
   for (const AlgorithmSpec& spec : algorithms) {
     if (!is_tree_planner(spec)) {
       flat.push_back(spec);
       continue;
     }
-    const Planned planned = plan_with(spec, topology, size.floats(), options);
-    Row row;
+    const PlanAnswer planned =
+        plan({.topology = topology, .size_floats = size.floats(), .algorithms = {spec}, .model = options});
+    PredictRow row;
     row.spec = planned.spec;
     row.terms = planned.terms;
-    row.num_chunks = planned.tree.plan.num_chunks;
-    row.words = plan_words(planned.tree);
+    row.num_chunks = planned.plan.num_chunks;
+    row.words = plan_words(planned.switches);
     answer.results.push_back(std::move(row));
   }
   Predictor predictor(topology, flat, options);
   const std::vector<Prediction> predictions = predictor.at(size.floats());
   for (const Prediction& p : predictions) {
-    Row row;
+    PredictRow row;
     static_cast<Prediction&>(row) = p;
     answer.results.push_back(std::move(row));
   }
   std::stable_sort(answer.results.begin(), answer.results.end(),
-                   [](const Row& a, const Row& b) { return a.seconds() < b.seconds(); });
+                   [](const PredictRow& a, const PredictRow& b) { return a.seconds() < b.seconds(); });
   answer.bound = lower_bound(topology, size.floats());
   if (flat.size() > 1 && topology.num_servers() > 1) {
     answer.flat_best = predictions.front().algorithm();
@@ -259,7 +156,7 @@ int predict(const PredictArgs& args, const Context& context) {
     answer.rank_flips = rank_flips(topology, flat, size.floats(), options);
   }
   if (context.json) {
-    print_answer_json(topology, size, options, answer);
+    print(predict_document(topology, size, options, answer));
   } else {
     print_answer(topology, size, options, answer, use_color(context.color, stdout));
   }

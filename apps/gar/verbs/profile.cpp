@@ -1,12 +1,12 @@
 // gar profile show|diff: what was measured about a network, and what has changed since.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/profile_show.hpp"
-#include "gar/io.hpp"
+#include "gar/documents.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -21,7 +21,7 @@ struct ProfileArgs {
 int show(const ProfileArgs& args, const Context& context) {
   const Profile profile = read_profile_file(args.file);
   if (context.json) {
-    print_json(profile_document(profile, args.file));
+    print(profile_document(profile, args.file));
   } else {
     print(profile_report(profile, args.file, use_color(context.color, stdout)));
   }
@@ -65,22 +65,7 @@ int diff(const ProfileArgs& args, const Context& context) {
     print_changes(changes, args.all, use_color(context.color, stdout));
     return kExitOk;
   }
-  Json document = json_document("gar.profile-diff/1");
-  document["before"] = args.before;
-  document["after"] = args.after;
-  document["num_significant"] =
-      std::count_if(changes.begin(), changes.end(), [](const ProfileChange& c) { return c.is_significant; });
-  document["changes"] = Json::array();
-  for (const ProfileChange& change : changes) {
-    Json row;
-    row["what"] = change.what;
-    row["significant"] = change.is_significant;
-    row["before"] = estimate_document(change.before);
-    row["after"] = estimate_document(change.after);
-    row["words"] = change.words;
-    document["changes"].push_back(std::move(row));
-  }
-  print_json(document);
+  print(profile_diff_document(changes, args.before, args.after));
   return kExitOk;
 }
 

@@ -10,14 +10,17 @@
 #include <optional>
 
 #include "apps/gar/cli/algorithms.hpp"
+#include "apps/gar/cli/interrupt.hpp"
 #include "apps/gar/cli/network.hpp"
-#include "apps/gar/planning.hpp"
+#include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/simulate_report.hpp"
 #include "apps/gar/views/simulate_watch.hpp"
+#include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/files.hpp"
+#include "gar/planner.hpp"
 #include "gar/trace.hpp"
 
 namespace gar::cli {
@@ -84,19 +87,6 @@ void check_fit(const Plan& plan, const SimulateArgs& args, const Topology& topol
                   args.network.topology.empty() ? "-p " + args.network.profile : "-t " + args.network.topology));
 }
 
-Json trace_summary(const Scene& scene, const SimulatedPlan& plan) {
-  Json about = json_document("gar.trace/1");
-  about["topology"] = scene.topology.name();
-  about["algorithm"] = plan.algorithm;
-  about["count"] = scene.size.count;
-  about["dtype"] = to_string(scene.size.dtype);
-  about["barrier"] = scene.barrier;
-  about["what_if"] = what_if_json(scene.what_if);
-  about["seconds"] = plan.simulation.seconds;
-  about["complete"] = plan.simulation.is_complete;
-  return about;
-}
-
 // The simulation runs while its trace is written. What had happened stays in the trace when it fails; a file that
 // exists is left alone when nothing had.
 void simulate_traced(const Scene& scene, const Plan& plan, SimulationOptions options, const std::string& path,
@@ -111,7 +101,7 @@ void simulate_traced(const Scene& scene, const Plan& plan, SimulationOptions opt
       reached = p.seconds;
       return trace.error() == 0 && watch.go_on(p);
     };
-    Json about;
+    std::string about;
     try {
       out.simulation = simulate(plan, scene.topology, scene.size.floats(), options);
       about = trace_summary(scene, out);
@@ -120,52 +110,39 @@ void simulate_traced(const Scene& scene, const Plan& plan, SimulationOptions opt
       if (trace.num_slices() == 0) throw;
       failure = std::current_exception();
       out.simulation.is_complete = false;
-      about = trace_summary(scene, out);
-      about["error"] = error.what();
+      about = trace_summary(scene, out, error.what());
     }
-    trace.finish(reached, about.dump(-1, ' ', false, Json::error_handler_t::replace));
+    trace.finish(reached, about);
     errno = trace.error();
   });
   if (failure) std::rethrow_exception(failure);
 }
 
-SimulatedPlan run_plan(const Scene& scene, const Plan& plan, const std::string& algorithm,
-                       const SimulationOptions& options, const std::string& trace) {
+/// A plan that is to be simulated, with what the model says about it.
+struct PredictedPlan {
+  std::string algorithm;
+  const Plan& plan;
+  Terms predicted;
+};
+
+SimulatedPlan run_plan(const Scene& scene, const PredictedPlan& given, const SimulationOptions& options,
+                       const std::string& trace) {
+  const Plan& plan = given.plan;
   SimulatedPlan out;
-  out.algorithm = algorithm;
+  out.algorithm = given.algorithm;
   out.collective = plan.collective;
   out.num_chunks = plan.num_chunks;
   out.is_explicit = plan.is_explicit();
-  out.predicted = PricedPlan(plan, scene.topology, scene.model).cost(scene.size.floats());
+  out.predicted = given.predicted;
   if (!trace.empty()) {
     simulate_traced(scene, plan, options, trace, out);
     return out;
   }
-  SimulationWatch watch(fmt::format("simulating {}", algorithm));
+  SimulationWatch watch(fmt::format("simulating {}", given.algorithm));
   SimulationOptions watched = options;
   watched.progress = [&](const SimulationProgress& p) { return watch.go_on(p); };
   out.simulation = simulate(plan, scene.topology, scene.size.floats(), watched);
   return out;
-}
-
-void print_document(const Scene& scene, const std::vector<SimulatedPlan>& plans, bool is_complete,
-                    const ReportOptions& options) {
-  Json document = simulation_document(scene, "gar.simulate/1");
-  document["count"] = scene.size.count;
-  if (plans.size() == 1 && is_complete == plans.front().simulation.is_complete) {
-    add_simulation_json(scene, plans.front(), options, document);
-    print_json(document);
-    return;
-  }
-  document["complete"] = is_complete;
-  document["best"] = plans.front().simulation.is_complete ? Json(plans.front().algorithm) : Json(nullptr);
-  document["results"] = Json::array();
-  for (const SimulatedPlan& plan : plans) {
-    Json one;
-    add_simulation_json(scene, plan, options, one);
-    document["results"].push_back(one);
-  }
-  print_json(document);
 }
 
 int run(const SimulateArgs& args, const Context& context) {
@@ -192,18 +169,22 @@ int run(const SimulateArgs& args, const Context& context) {
   if (!args.plan.empty()) {
     check_fit(from_file, args, scene.topology);
     guard.emplace();
-    plans.push_back(run_plan(scene, from_file, from_file.algorithm, options, args.trace));
+    const Terms predicted = PricedPlan(from_file, scene.topology, model).cost(size.floats());
+    plans.push_back(run_plan(scene, {from_file.algorithm, from_file, predicted}, options, args.trace));
   }
   for (const AlgorithmSpec& spec : algorithms) {
-    const Planned planned = plan_with(spec, scene.topology, size.floats(), model);
-    const Plan plan = half_of(planned.tree.plan, args.collective);
+    const PlanAnswer planned = plan({.topology = scene.topology,
+                                     .size_floats = size.floats(),
+                                     .algorithms = {spec},
+                                     .model = model,
+                                     .collective = collective_of(args.collective)});
     if (guard && is_interrupted()) break;
     if (!guard) guard.emplace();
-    plans.push_back(run_plan(scene, plan, to_string(planned.spec), options, args.trace));
+    plans.push_back(run_plan(scene, {to_string(planned.spec), planned.plan, planned.terms}, options, args.trace));
     const Simulation& s = plans.back().simulation;
     if (!s.is_complete) break;
     if (algorithms.size() > 1) {
-      print_progress_line(fmt::format("{:<20} {:>10}", plans.back().algorithm, format_seconds(s.seconds)));
+      print_progress(fmt::format("{:<20} {:>10}", plans.back().algorithm, format_seconds(s.seconds)));
     }
   }
   const bool is_complete =
@@ -214,7 +195,7 @@ int run(const SimulateArgs& args, const Context& context) {
     return a.simulation.seconds < b.simulation.seconds;
   });
   if (context.json) {
-    print_document(scene, plans, is_complete, report);
+    print(simulate_document(scene, plans, is_complete, {report.max_links, report.all_hops}));
   } else if (algorithms.size() > 1) {
     print_simulations(scene, plans, report);
     if (!is_complete) print("\npartial: interrupted; what had not begun is not shown\n");

@@ -1,16 +1,18 @@
 // gar topo show|check|import|convert: draws, validates, reads and writes networks.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <sstream>
 
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/verbs/verbs.hpp"
-#include "apps/gar/views/json_output.hpp"
 #include "apps/gar/views/topo_show.hpp"
+#include "gar/documents.hpp"
 #include "gar/errors.hpp"
+#include "gar/explain_topology.hpp"
 #include "gar/files.hpp"
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -36,9 +38,11 @@ void add_network(CLI::App& verb, TopoArgs& args) {
 const std::string& network(const TopoArgs& args) {
   const bool is_one = args.topology.empty() != args.flagged_topology.empty();
   if (!is_one && (args.profile.empty() || !args.topology.empty())) {
+    std::vector<std::string_view> examples;
+    for (const TopologyGenerator& generator : topology_generators()) examples.push_back(generator.example);
     throw UsageError(
-        "one network is needed: a file, a built-in name (ss24 ss32 sym384 sym512 asy384 cdc384) or a generator "
-        "(star:24 tree:16x24 leafspine:4x16x24 fattree:8), or a profile behind -p");
+        fmt::format("one network is needed: a file, a built-in name ({}) or a generator ({}), or a profile behind -p",
+                    fmt::join(builtin_topologies(), " "), fmt::join(examples, " ")));
   }
   return args.topology.empty() ? args.flagged_topology : args.topology;
 }
@@ -48,9 +52,7 @@ Topology load(const TopoArgs& args) { return load_network({network(args), args.p
 int show(const TopoArgs& args, const Context& context) {
   const Topology topology = load(args);
   if (context.json) {
-    Json document = json_document("gar.topo/1");
-    add_topology_json(topology, document);
-    print_json(document);
+    print(topology_document(topology));
   } else {
     print(draw_topology(topology, {use_color(context.color, stdout), args.full}));
   }
@@ -60,77 +62,70 @@ int show(const TopoArgs& args, const Context& context) {
 int check(const TopoArgs& args, const Context& context) {
   try {
     const Topology topology = load(args);
-    const std::vector<std::string> remarks = topology_remarks(topology);
     if (context.json) {
-      Json document = json_document("gar.topo-check/1");
-      document["valid"] = true;
-      add_topology_json(topology, document);
-      document.erase("nodes");
-      document["remarks"] = remarks;
-      print_json(document);
+      print(topology_check_document(topology));
       return kExitOk;
     }
     const bool color = use_color(context.color, stdout);
     const std::string& source = network(args).empty() ? args.profile : network(args);
     print(fmt::format("{}: {}: {}\n", source, paint("valid", Paint::kGreen, color), topology_totals(topology)));
-    for (const std::string& remark : remarks)
+    for (const std::string& remark : topology_remarks(topology))
       print(fmt::format("{} {}\n", paint("remark:", Paint::kYellow, color), remark));
     return kExitOk;
   } catch (const Error& error) {
     if (!context.json) throw;
-    Json document = json_document("gar.topo-check/1");
-    document["valid"] = false;
-    document["error"] = error.what();
-    print_json(document);
+    print(topology_error_document(error.what()));
     return kExitBadInput;
   }
 }
 
 // Writes to -o, or to standard output. A --json document says what was written where.
-int emit(const Topology& topology, const std::string& format, const TopoArgs& args, const Context& context) {
+int emit(const Topology& topology, const TopologyWriter& writer, const TopoArgs& args, const Context& context) {
   std::ostringstream out;
-  if (format == "dot") {
-    write_topology_dot(topology, out);
-  } else {
-    write_topology(topology, out);
-  }
+  writer.write(topology, out);
   const std::string text = out.str();
   const bool to_file = !args.output.empty() && args.output != "-";
   if (to_file) save_file(args.output, [&](std::ostream& file) { file << text; });
   if (context.json) {
-    Json document = json_document("gar.topo-convert/1");
-    document["name"] = topology.name();
-    document["num_servers"] = topology.num_servers();
-    document["format"] = format;
-    if (to_file) {
-      document["path"] = args.output;
-      document["bytes"] = text.size();
-    } else {
-      document["content"] = text;
-    }
-    print_json(document);
+    print(topology_written_document(
+        {.topology = topology, .format = std::string(writer.name), .path = to_file ? args.output : "", .text = text}));
   } else if (!to_file) {
     print(text);
   }
   return kExitOk;
 }
 
+/// "json or dot".
+std::string writer_names(std::string_view separator) {
+  std::vector<std::string_view> names;
+  for (const TopologyWriter& writer : topology_writers()) names.push_back(writer.name);
+  return fmt::format("{}", fmt::join(names, separator));
+}
+
+/// "gar-json (our own files, nested or flat)".
+std::string reader_words() {
+  std::vector<std::string> words;
+  for (const TopologyReader& reader : topology_readers())
+    words.push_back(fmt::format("{} ({})", reader.name, reader.about));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 int convert(const TopoArgs& args, const Context& context) {
-  std::string format = args.format;
-  if (format.empty()) format = args.output.ends_with(".dot") || args.output.ends_with(".gv") ? "dot" : "json";
-  if (format != "json" && format != "dot") {
-    throw UsageError(fmt::format("--format '{}' is unknown; accepted: json dot", format));
+  const TopologyWriter* writer =
+      args.format.empty() ? &topology_writer_of(args.output) : find_topology_writer(args.format);
+  if (writer == nullptr) {
+    throw UsageError(fmt::format("--format '{}' is unknown; accepted: {}", args.format, writer_names(" ")));
   }
-  return emit(load(args), format, args, context);
+  return emit(load(args), *writer, args, context);
 }
 
 int import(const TopoArgs& args, const Context& context) {
   if (args.topology.empty()) throw UsageError("a file to import is needed");
-  if (!args.format.empty() && args.format != "gar-json") {
-    throw UsageError(
-        fmt::format("--format '{}' cannot be read; accepted: gar-json (our own files, nested or flat)", args.format));
+  const TopologyReader* reader = args.format.empty() ? nullptr : find_topology_reader(args.format);
+  if (reader == nullptr && !args.format.empty()) {
+    throw UsageError(fmt::format("--format '{}' cannot be read; accepted: {}", args.format, reader_words()));
   }
-  return emit(read_topology_file(args.topology), "json", args, context);
+  return emit(import_topology(args.topology, reader), topology_writers().front(), args, context);
 }
 
 CLI::App& add_verb(CLI::App& topo, const char* name, const char* what, Context& context) {
@@ -164,7 +159,10 @@ void add_topo(CLI::App& program, Context& context) {
 
   CLI::App& import_verb = add_verb(topo, "import", "Read a file in another format and write ours", context);
   import_verb.add_option("FILE", args->topology, "The file to read")->type_name("");
-  import_verb.add_option("--format", args->format, "Its format: gar-json (default), our own files, nested or flat")
+  import_verb
+      .add_option("--format", args->format,
+                  fmt::format("Its format: {} (default), {}", topology_readers().front().name,
+                              topology_readers().front().about))
       ->type_name("FORMAT");
   import_verb.add_option("-o,--output", args->output, "File to write (default: standard output)")->type_name("F");
   set_examples(import_verb,
@@ -173,7 +171,10 @@ void add_topo(CLI::App& program, Context& context) {
 
   CLI::App& convert_verb = add_verb(topo, "convert", "Write a network as JSON or for Graphviz", context);
   add_network(convert_verb, *args);
-  convert_verb.add_option("--format", args->format, "json or dot (default: by the name of the output, else json)")
+  convert_verb
+      .add_option("--format", args->format,
+                  fmt::format("{} (default: by the name of the output, else {})", writer_names(" or "),
+                              topology_writers().front().name))
       ->type_name("FORMAT");
   convert_verb.add_option("-o,--output", args->output, "File to write (default: standard output)")->type_name("F");
   set_examples(convert_verb, {{"a built-in network as a file to edit", "gar topo convert sym384 -o network.json"},

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/gar/planning.hpp"
+#include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/verbs/verbs.hpp"
-#include "apps/gar/views/json_output.hpp"
+#include "gar/documents.hpp"
 #include "gar/errors.hpp"
 
 namespace gar::cli {
@@ -63,19 +63,7 @@ int verify_file(const std::string& path, const Context& context) {
   const double buffer = static_cast<double>(report.buffer_units) / static_cast<double>(plan.num_units);
   const double volume = static_cast<double>(report.volume_units) / static_cast<double>(plan.num_units);
   if (context.json) {
-    Json document = json_document("gar.verify/1");
-    document["file"] = path;
-    document["algorithm"] = plan.algorithm;
-    document["num_ranks"] = plan.num_ranks;
-    document["ok"] = report.ok;
-    document["problem"] = report.ok ? Json(nullptr) : Json(report.problem);
-    document["num_steps"] = report.num_steps;
-    document["num_messages"] = report.num_messages;
-    document["volume_vectors"] = volume;
-    document["max_fan_in"] = report.max_fan_in;
-    document["buffer_fraction"] = buffer;
-    document["buffer_rank"] = report.buffer_rank;
-    print_json(document);
+    print(verify_document(plan, report, path));
     return report.ok ? kExitOk : kExitCheckFailed;
   }
   const bool color = use_color(context.color, stdout);

@@ -5,11 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "apps/gar/cli/output.hpp"
-#include "gar/fit_design.hpp"
-#include "gar/io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -208,21 +205,8 @@ std::string score_table(const FitReport& report, bool color) {
   return table.to_string(color);
 }
 
-std::string cell_algorithm(const Observation& o) { return o.is_native ? "native" : to_string(o.algorithm); }
-
-/// By number of ranks and length.
-std::vector<ValidationCell> sorted_cells(const FitReport& report) {
-  if (!report.is_validated) return {};
-  std::vector<ValidationCell> out = validation_cells(report.profile, report.measurements.observations);
-  std::stable_sort(out.begin(), out.end(), [](const ValidationCell& a, const ValidationCell& b) {
-    return std::pair(a.observation->servers.size(), a.observation->size_floats) <
-           std::pair(b.observation->servers.size(), b.observation->size_floats);
-  });
-  return out;
-}
-
 std::string cell_table(const FitReport& report, bool color) {
-  const std::vector<ValidationCell> cells = sorted_cells(report);
+  const std::vector<ValidationCell> cells = validation_cells(report);
   if (cells.empty()) return "";
   Table table({{"ranks", true},
                {"floats", true},
@@ -239,7 +223,7 @@ std::string cell_table(const FitReport& report, bool color) {
   for (const ValidationCell& c : cells) {
     const Observation& o = *c.observation;
     table.add_row({std::to_string(o.servers.size()), format_count(static_cast<std::int64_t>(o.size_floats)),
-                   cell_algorithm(o), seconds(c.measured_s), seconds(c.genmodel_s), error(c.genmodel_s, c.measured_s),
+                   algorithm_name(o), seconds(c.measured_s), seconds(c.genmodel_s), error(c.genmodel_s, c.measured_s),
                    seconds(c.abc_s), error(c.abc_s, c.measured_s)});
   }
   return table.to_string(color);
@@ -267,39 +251,7 @@ std::string blocks(const std::vector<std::string>& parts) {
   return out;
 }
 
-Json or_null(double value) { return value < 0 ? Json(nullptr) : Json(value); }
-
 }  // namespace
-
-std::vector<IncastPoint> incast_curve(const Measurements& measurements) {
-  std::vector<IncastPoint> out;
-  for (const ServerSet& set : server_sets(measurements.topology)) {
-    IncastPoint point{set.level, static_cast<std::int64_t>(set.servers.size()), set.num_children, set.per_child};
-    for (const Observation& o : measurements.observations) {
-      const bool is_candidate = o.kind == ObservationKind::kCollective && o.collective == Collective::kAllGather &&
-                                o.is_fitted && o.servers == set.servers && o.algorithm.name == "cps" &&
-                                o.max_senders == 0;
-      if (!is_candidate || o.size_floats <= point.size_floats) continue;
-      point.size_floats = o.size_floats;
-      point.mesh_s = median_seconds(o);
-      point.mesh_retransmits = o.retransmits;
-      point.mesh_pauses = o.pause_frames;
-    }
-    for (const Observation& o : measurements.observations) {
-      if (o.collective != Collective::kAllGather || o.servers != set.servers || o.size_floats != point.size_floats)
-        continue;
-      if (o.algorithm.name == "ring") {
-        point.shift_s = median_seconds(o);
-        point.shift_retransmits = o.retransmits;
-        point.shift_pauses = o.pause_frames;
-      } else if (o.max_senders > 0) {
-        point.admitted_s = median_seconds(o);
-      }
-    }
-    if (point.size_floats > 0) out.push_back(point);
-  }
-  return out;
-}
 
 std::string fit_text(const FitReport& report, bool color) {
   std::string notes;
@@ -309,40 +261,6 @@ std::string fit_text(const FitReport& report, bool color) {
   return blocks({head_words(report), parameter_table(report, color), link_table(report, color), incast_verdict(report),
                  curve_table(report, color), residual_words(report) + correction_words(report), notes,
                  v ? score_table(report, color) : "", v ? cell_table(report, color) : ""});
-}
-
-Json fit_document(const FitReport& report) {
-  Json out = json_document("gar.fit/1");
-  std::ostringstream text;
-  write_profile(report.profile, text);
-  out["profile"] = Json::parse(text.str());
-  Json curve = Json::array();
-  for (const IncastPoint& p : incast_curve(report.measurements)) {
-    curve.push_back({{"level", p.level},
-                     {"ranks", p.num_ranks},
-                     {"children", p.num_children},
-                     {"ranks_per_child", p.per_child},
-                     {"size_floats", p.size_floats},
-                     {"mesh_seconds", p.mesh_s},
-                     {"shift_seconds", or_null(p.shift_s)},
-                     {"admitted_seconds", or_null(p.admitted_s)},
-                     {"mesh_retransmits", or_null(p.mesh_retransmits)},
-                     {"shift_retransmits", or_null(p.shift_retransmits)},
-                     {"mesh_pause_frames", or_null(p.mesh_pauses)},
-                     {"shift_pause_frames", or_null(p.shift_pauses)}});
-  }
-  out["incast_curve"] = std::move(curve);
-  Json cells = Json::array();
-  for (const ValidationCell& c : sorted_cells(report)) {
-    cells.push_back({{"ranks", c.observation->servers.size()},
-                     {"size_floats", c.observation->size_floats},
-                     {"algorithm", cell_algorithm(*c.observation)},
-                     {"seconds", c.measured_s},
-                     {"predicted_seconds", or_null(c.genmodel_s)},
-                     {"abc_seconds", or_null(c.abc_s)}});
-  }
-  out["validation_cells"] = std::move(cells);
-  return out;
 }
 
 }  // namespace gar::cli

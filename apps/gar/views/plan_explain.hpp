@@ -1,38 +1,26 @@
-// What `gar plan` prints for people.
+// What `gar plan` shows of a plan, for people and as JSON.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "apps/gar/planning.hpp"
-#include "apps/gar/views/json_output.hpp"
 #include "gar/model.hpp"
+#include "gar/planner.hpp"
 #include "gar/quantity.hpp"
 
 namespace gar::cli {
 
 /// A plan and everything that is said about it.
-struct PlanReport {
-  Topology topology;
+struct PlanView {
+  const PlanRequest& request;
   VectorSize size;
-  ModelOptions options;
-  std::vector<PlanCandidate> candidates;  ///< one per algorithm that was asked for
-  Planned planned;                        ///< the best of them
-  Plan plan;                              ///< as it is written: its half, or its explicit form
-  Terms terms;
+  PlanAnswer answer;  ///< its plan as it is written: a half, or explicit
   std::vector<StageCost> stages;
-  LowerBound bound;
-  std::optional<Optimality> optimal;
-  Resource busiest;
 };
 
 /// Headline, switches, stages.
-void print_plan(const PlanReport& report, const std::string& collective, bool color);
+void print_plan(const PlanView& view, bool color);
 /// Per switch the candidates and the margin; per stage where the time goes; the gap to the lower bound.
-void print_explanation(const PlanReport& report, bool color);
-Json switch_json(const SwitchChoice& choice);
-/// The same as print_explanation.
-Json explanation_json(const PlanReport& report);
+void print_explanation(const PlanView& view, bool color);
 
 }  // namespace gar::cli

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "apps/gar/cli/common.hpp"
 #include "apps/gar/cli/network.hpp"
+#include "gar/algorithms.hpp"
 #include "gar/model.hpp"
+#include "gar/planner.hpp"
 
 namespace gar::cli {
 
@@ -13,8 +16,9 @@ struct PlanTableArgs {
   NetworkArgs network;
   std::string counts;  ///< "1e3..1e9"
   std::string dtype;
-  std::string algo;
-  ModelOptions options;
+  std::vector<AlgorithmSpec> algorithms;
+  ModelOptions model;
+  Policy policy = Policy::kModel;
 };
 
 int print_plan_table(const PlanTableArgs& args, const Context& context);

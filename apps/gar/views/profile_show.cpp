@@ -6,18 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "apps/gar/cli/common.hpp"
-#include "apps/gar/views/topo_show.hpp"
-#include "gar/io.hpp"
+#include "gar/explain_profile.hpp"
+#include "gar/fit_report.hpp"
 
 namespace gar::cli {
 namespace {
-
-constexpr std::size_t kMaxWorst = 5;
-
-double relative_error(const Residual& residual) { return std::abs(residual.fitted_s / residual.measured_s - 1); }
 
 /// Seconds per float with three digits.
 std::string per_float(double seconds) { return fmt::format("{:.3g}", seconds); }
@@ -142,51 +137,7 @@ std::string provenance_lines(const Provenance& p) {
   return out.empty() ? "" : "\n" + out;
 }
 
-/// Says "identified" of every estimate, which a file says only where it is not so.
-void complete_estimates(Json& value) {
-  if (value.is_object() && value.contains("value") && value.contains("low") && !value.contains("identified"))
-    value["identified"] = true;
-  if (!value.is_structured()) return;
-  for (Json& item : value) complete_estimates(item);
-}
-
 }  // namespace
-
-std::string incast_words(const LevelProfile& level) {
-  const double share = level.beta.value > 0 ? level.epsilon.value / level.beta.value : 0;
-  const std::string each = share > 0 ? fmt::format(" {:.2g}% of beta", 100 * share) : std::string(" time");
-  switch (level.incast) {
-    case Incast::kNone:
-      return fmt::format("none up to {} senders", level.most_senders);
-    case Incast::kDrift:
-      return fmt::format("drift: each sender more costs{}, without a threshold, up to {} senders", each,
-                         level.most_senders);
-    case Incast::kPresent:
-      return fmt::format("present: above {:g} senders each one more costs{} (up to {} measured)",
-                         level.incast_threshold.value, each, level.most_senders);
-    default:
-      return level.most_senders > 0 ? fmt::format("unknown: only up to {} senders were measured", level.most_senders)
-                                    : std::string("unknown: not measured");
-  }
-}
-
-ResidualSummary summarise(const std::vector<Residual>& residuals) {
-  ResidualSummary out;
-  if (residuals.empty()) return out;
-  std::vector<Residual> sorted = residuals;
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Residual& a, const Residual& b) { return relative_error(a) < relative_error(b); });
-  const auto at = [&](double share) {
-    const auto index = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-    return relative_error(sorted[std::max<std::size_t>(index, 1) - 1]);
-  };
-  out.median_error = at(0.5);
-  out.p95_error = at(0.95);
-  std::reverse(sorted.begin(), sorted.end());
-  sorted.resize(std::min(sorted.size(), kMaxWorst));
-  out.worst = std::move(sorted);
-  return out;
-}
 
 std::string profile_report(const Profile& profile, const std::string& source, bool color) {
   const Topology& t = profile.topology;
@@ -206,50 +157,6 @@ std::string profile_report(const Profile& profile, const std::string& source, bo
   for (const std::string& note : profile.notes)
     out += fmt::format("{} {}\n", paint("note:", Paint::kYellow, color), note);
   return out + provenance_lines(profile.provenance);
-}
-
-Json estimate_document(const Estimate& estimate) {
-  Json out;
-  out["value"] = estimate.value;
-  out["low"] = estimate.low;
-  out["high"] = std::isinf(estimate.high) ? Json(nullptr) : Json(estimate.high);
-  out["identified"] = estimate.is_identified;
-  return out;
-}
-
-Json profile_document(const Profile& profile, const std::string& source) {
-  Json out = json_document("gar.profile-show/1");
-  out["file"] = source;
-  out["topology"] = profile.topology.name();
-  out["num_servers"] = profile.topology.num_servers();
-  // The file itself, but for what is long.
-  std::stringstream text;
-  write_profile(profile, text);
-  Json file = Json::parse(text);
-  for (const char* field : {"schema", "gar_version", "topology", "residuals"}) file.erase(field);
-  complete_estimates(file);
-  out.update(file);
-  for (std::size_t h = 0; h < profile.levels.size(); ++h) {
-    const LevelProfile& level = profile.levels[h];
-    out["levels"][h]["bits_per_second"] = level.beta.value > 0 ? Json(32 / level.beta.value) : Json(nullptr);
-    out["levels"][h]["incast_words"] = incast_words(level);
-  }
-  const ResidualSummary summary = summarise(profile.residuals);
-  Json residuals;
-  residuals["count"] = profile.residuals.size();
-  residuals["median_error"] = profile.residuals.empty() ? Json(nullptr) : Json(summary.median_error);
-  residuals["p95_error"] = profile.residuals.empty() ? Json(nullptr) : Json(summary.p95_error);
-  residuals["worst"] = Json::array();
-  for (const Residual& r : summary.worst) {
-    Json row;
-    row["what"] = r.what;
-    row["measured_s"] = r.measured_s;
-    row["fitted_s"] = r.fitted_s;
-    row["weight"] = r.weight;
-    residuals["worst"].push_back(std::move(row));
-  }
-  out["residuals"] = std::move(residuals);
-  return out;
 }
 
 }  // namespace gar::cli

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "apps/gar/cli/algorithms.hpp"
-#include "apps/gar/planning.hpp"
+#include "apps/gar/cli/plan_args.hpp"
+#include "apps/gar/views/term_table.hpp"
 #include "gar/critical_path.hpp"
+#include "gar/explain_simulation.hpp"
 
 namespace gar::cli {
 namespace {
@@ -30,7 +32,7 @@ void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
   print(fmt::format("{} on {} ({} server{}), {} x {} ({}), {}{}\n", paint(plan.algorithm, Paint::kGreen, color),
                     scene.topology.name(), scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
                     format_count(scene.size.count), to_string(scene.size.dtype),
-                    format_bytes(static_cast<double>(scene.size.bytes)), collective_word(plan.collective),
+                    format_bytes(static_cast<double>(scene.size.bytes)), to_string(plan.collective),
                     plan.num_chunks > 1 ? fmt::format(" in {} chunks", plan.num_chunks) : ""));
   if (!s.is_complete) {
     print(fmt::format("{}\n", paint(fmt::format("partial: interrupted at simulated {}, {} of {} messages had arrived",
@@ -50,12 +52,9 @@ void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
 
 void print_summary(const Scene& scene, const SimulatedPlan& plan) {
   const Simulation& s = plan.simulation;
-  const Terms& t = s.terms;
   print(fmt::format("\ntime        {} of communication, {} of calculation on the critical path\n",
                     format_seconds(s.communication_seconds()), format_seconds(s.calculation_seconds())));
-  print(fmt::format("terms       alpha {}, beta {}, gamma {}, delta {}, epsilon {}\n", format_seconds(t.alpha, 3),
-                    format_seconds(t.beta, 3), format_seconds(t.gamma, 3), format_seconds(t.delta, 3),
-                    format_seconds(t.epsilon, 3)));
+  print(fmt::format("terms       {}\n", term_list(s.terms)));
   if (s.engine == SimulationEngine::kClasses) {
     print(fmt::format(
         "engine      classes: {} of {} ranks and {} of {} messages stand for all; {} events, rates found {} "
@@ -200,31 +199,6 @@ void print_path(const Scene& scene, const SimulatedPlan& plan, const ReportOptio
 
 }  // namespace
 
-std::string difference_words(double simulated, double predicted) {
-  const double relative = simulated / predicted - 1;
-  if (std::abs(relative) < 5e-4) return "as long";
-  return fmt::format("{} {}", format_percent(std::abs(relative)), relative > 0 ? "longer" : "less");
-}
-
-std::string bottleneck_words(const Topology& topology, const StageUse& stage, bool has_chunks) {
-  const double time = stage.end - stage.begin;
-  if (time <= 0) return "";
-  const double busy = stage.busy_seconds / time;
-  const double calculation = stage.calculation_seconds / time;
-  std::string link;
-  if (stage.busy_seconds > 0) {
-    link =
-        fmt::format("{}, {:.0f}% busy{}", link_name(topology, stage.busiest), 100 * busy, has_chunks ? " with it" : "");
-    const double incast = stage.incast_seconds / stage.busy_seconds;
-    if (incast >= 0.005) link += fmt::format(", incast {:.0f}% of it", 100 * incast);
-  }
-  std::vector<std::string> words;
-  if (std::max(busy, calculation) < 0.5 && !has_chunks) words.emplace_back("latency and waiting");
-  if (calculation > busy) words.push_back(fmt::format("calculation, {:.0f}%", 100 * calculation));
-  if (!link.empty()) words.push_back(link);
-  return fmt::format("{}", fmt::join(words, "; "));
-}
-
 void print_simulation(const Scene& scene, const SimulatedPlan& plan, const ReportOptions& options) {
   print_headline(scene, plan, options.color);
   if (scene.topology.num_servers() == 1) {
@@ -244,16 +218,10 @@ void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& pla
                     scene.barrier ? " with a barrier after every step" : ""));
   for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if: {}\n", words));
   print("\n");
-  Table table({{"algorithm"},
-               {"simulated", true},
-               {"vs best", true},
-               {"alpha", true},
-               {"beta", true},
-               {"gamma", true},
-               {"delta", true},
-               {"epsilon", true},
-               {"predicted", true},
-               {"busiest link"}});
+  std::vector<Column> columns{{"algorithm"}, {"simulated", true}, {"vs best", true}};
+  add_term_columns(columns);
+  columns.insert(columns.end(), {{"predicted", true}, {"busiest link"}});
+  Table table(std::move(columns));
   const double best = plans.front().simulation.seconds;
   for (const SimulatedPlan& p : plans) {
     const Simulation& s = p.simulation;
@@ -262,9 +230,7 @@ void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& pla
                           s.is_complete ? Cell(format_seconds(s.seconds), Paint::kBold)
                                         : Cell("> " + format_seconds(s.seconds), Paint::kYellow),
                           best > 0 && s.is_complete ? fmt::format("{:.2f}x", s.seconds / best) : "partial"};
-    for (const double t : {s.terms.alpha, s.terms.beta, s.terms.gamma, s.terms.delta, s.terms.epsilon}) {
-      row.emplace_back(format_seconds(t, 3), t == 0 ? Paint::kDim : Paint::kPlain);
-    }
+    add_term_cells(s.terms, row);
     row.emplace_back(format_seconds(p.predicted.total()));
     if (!s.links.empty()) {
       row.emplace_back(fmt::format("{}, {:.0f}%", link_name(scene.topology, s.links.front().link),

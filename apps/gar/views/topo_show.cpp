@@ -1,3 +1,4 @@
+// Draws a topology as a tree.
 #include "apps/gar/views/topo_show.hpp"
 
 #include <fmt/format.h>
@@ -6,11 +7,12 @@
 #include <map>
 
 #include "apps/gar/cli/output.hpp"
+#include "gar/explain_topology.hpp"
+#include "gar/shapes.hpp"
 
 namespace gar::cli {
 namespace {
 
-constexpr double kBitsPerFloat = 32;
 // Lines of a drawing, and folded children of one switch, beyond which the rest is only counted.
 constexpr std::size_t kMaxLines = 120;
 constexpr std::size_t kMaxFolds = 16;
@@ -87,19 +89,6 @@ std::string fold_name(const Topology& topology, const Fold& fold) {
   if (fold.count > 1) name = fmt::format("{} x {}", format_grouped(fold.count), name);
   if (fold.is_interleaved) name += " (interleaved)";
   return name;
-}
-
-// Bandwidth of all children over that of the uplink; below 0 where a link is unlimited or there is none.
-double oversubscription(const Topology& topology, NodeId id) {
-  const Node& node = topology.node(id);
-  if (id == topology.root() || node.is_server() || node.uplink.beta == 0) return -1;
-  double children = 0;
-  for (const ChildRun& run : node.children) {
-    const double beta = topology.node(run.node).uplink.beta;
-    if (beta == 0) return -1;
-    children += static_cast<double>(run.count) / beta;
-  }
-  return children * node.uplink.beta;
 }
 
 class Drawing {
@@ -193,44 +182,7 @@ class Drawing {
   std::size_t num_lines_ = 0;
 };
 
-// The last stored node of each shape, the root first.
-std::vector<NodeId> one_of_each_shape(const Topology& topology) {
-  std::vector<NodeId> nodes;
-  std::vector<bool> seen(index(topology.num_shapes()), false);
-  for (NodeId id = topology.root(); id >= 0; --id) {
-    if (seen[index(topology.shape(id))]) continue;
-    seen[index(topology.shape(id))] = true;
-    nodes.push_back(id);
-  }
-  return nodes;
-}
-
-// Instances of each shape in the whole tree.
-std::vector<std::int64_t> shape_counts(const Topology& topology) {
-  std::vector<std::int64_t> instances(index(topology.num_nodes()), 0);
-  std::vector<std::int64_t> counts(index(topology.num_shapes()), 0);
-  instances[index(topology.root())] = 1;
-  for (NodeId id = topology.root(); id >= 0; --id) {
-    counts[index(topology.shape(id))] += instances[index(id)];
-    for (const ChildRun& run : topology.node(id).children) {
-      instances[index(run.node)] += instances[index(id)] * run.count;
-    }
-  }
-  return counts;
-}
-
 }  // namespace
-
-std::string topology_totals(const Topology& topology) {
-  const auto counted = [](std::int64_t count, const char* one, const char* many) {
-    return fmt::format("{} {}", format_grouped(count), count == 1 ? one : many);
-  };
-  return fmt::format("{}, {}, {}, {}, longest path {}", counted(topology.num_servers(), "server", "servers"),
-                     counted(topology.num_switches(), "switch", "switches"),
-                     counted(topology.height(topology.root()), "level of links", "levels of links"),
-                     counted(topology.num_shapes(), "distinct subtree", "distinct subtrees"),
-                     format_seconds(longest_path_latency(topology)));
-}
 
 std::string draw_topology(const Topology& topology, const TopoShowOptions& options) {
   constexpr const char* kLegend =
@@ -240,74 +192,6 @@ std::string draw_topology(const Topology& topology, const TopoShowOptions& optio
       "gamma, delta  s/float added, s/float read from or written to memory\n";
   return fmt::format("{}: {}\n\n{}\n{}", paint(topology.name(), Paint::kBold, options.color), topology_totals(topology),
                      Drawing(topology, options).draw(), paint(kLegend, Paint::kDim, options.color));
-}
-
-std::vector<std::string> topology_remarks(const Topology& topology, std::size_t max_remarks) {
-  std::vector<std::string> remarks;
-  for (const NodeId id : one_of_each_shape(topology)) {
-    const Node& node = topology.node(id);
-    const auto remark = [&](const std::string& text) {
-      if (remarks.size() < max_remarks) remarks.push_back(fmt::format("'{}': {}", node.name, text));
-    };
-    if (topology.num_children(id) == 1) remark("a switch with one child adds latency and nothing else");
-    if (node.alpha > 1) remark(fmt::format("alpha is {} s; it is in seconds", node.alpha));
-    if (id == topology.root()) continue;
-    if (node.uplink.beta == 0) remark("beta is 0, an unlimited link");
-    if (node.uplink.beta > 1e-6) {
-      remark(fmt::format("beta is {} s/float, {}; it is in seconds per float of 4 bytes", node.uplink.beta,
-                         format_link_speed(node.uplink.beta)));
-    }
-    if (node.uplink.epsilon > 10 * node.uplink.beta) remark("epsilon is more than ten times beta");
-    if (node.is_server() && node.server.gamma == 0 && node.server.delta == 0)
-      remark("calculation is free (gamma and delta are 0)");
-  }
-  return remarks;
-}
-
-void add_topology_json(const Topology& topology, Json& document) {
-  document["name"] = topology.name();
-  document["num_servers"] = topology.num_servers();
-  document["num_switches"] = topology.num_switches();
-  document["levels"] = topology.height(topology.root());
-  document["distinct_subtrees"] = topology.num_shapes();
-  document["longest_path_seconds"] = longest_path_latency(topology);
-  const std::vector<std::int64_t> counts = shape_counts(topology);
-  const std::vector<NodeId> nodes = one_of_each_shape(topology);
-  std::vector<std::size_t> place(index(topology.num_shapes()));
-  for (std::size_t i = 0; i < nodes.size(); ++i) place[index(topology.shape(nodes[i]))] = i;
-  Json list = Json::array();
-  for (const NodeId id : nodes) {
-    const Node& node = topology.node(id);
-    Json entry;
-    entry["name"] = node.name;
-    entry["kind"] = node.is_server() ? "server" : "switch";
-    entry["count"] = counts[index(topology.shape(id))];
-    entry["num_servers"] = topology.num_servers(id);
-    entry["alpha"] = node.alpha;
-    if (id != topology.root()) {
-      entry["beta"] = node.uplink.beta;
-      entry["epsilon"] = node.uplink.epsilon;
-      entry["incast_threshold"] = node.uplink.incast_threshold;
-      if (node.uplink.beta > 0) entry["bits_per_s"] = kBitsPerFloat / node.uplink.beta;
-    }
-    if (node.is_server()) {
-      entry["gamma"] = node.server.gamma;
-      entry["delta"] = node.server.delta;
-    }
-    const double ratio = oversubscription(topology, id);
-    if (ratio >= 0) entry["oversubscription"] = ratio;
-    for (const ChildRun& run : node.children) {
-      const std::size_t child = place[index(topology.shape(run.node))];
-      Json& children = entry["children"];
-      if (!children.empty() && children.back()["node"] == child) {
-        children.back()["count"] = children.back()["count"].get<std::int64_t>() + run.count;
-      } else {
-        children.push_back({{"node", child}, {"count", run.count}});
-      }
-    }
-    list.push_back(std::move(entry));
-  }
-  document["nodes"] = std::move(list);
 }
 
 }  // namespace gar::cli

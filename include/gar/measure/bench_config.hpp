@@ -16,19 +16,20 @@ namespace gar::measure {
 
 /// One of the things that are measured in turns.
 struct BenchEntry {
-  std::string name;       ///< as in --algo
-  std::string algorithm;  ///< for CommunicatorOptions; empty: the communicator chooses
-  bool is_native = false;
-  bool is_plan = false;  ///< the plan of --plan
-  bool is_reproducible = false;
+  std::string name;              ///< as in --algo
+  std::string algorithm;         ///< for CommunicatorOptions; empty: the communicator chooses
+  bool is_native = false;        ///< the library's own collective: MPI's, or NCCL's
+  bool is_plan = false;          ///< the plan of --plan
+  bool is_reproducible = false;  ///< with CommunicatorOptions::reproducible
   bool operator==(const BenchEntry&) const = default;
 };
 /// "ring", "ring, reproducible".
 std::string describe(const BenchEntry& entry);
 
+/// What is reduced, and how.
 struct BenchCase {
-  DataType type = DataType::kFloat32;
-  ReduceOp op = ReduceOp::kSum;
+  DataType type = DataType::kFloat32;  ///< element type
+  ReduceOp op = ReduceOp::kSum;        ///< operator
   bool operator==(const BenchCase&) const = default;
 };
 
@@ -58,7 +59,7 @@ struct BenchSize {
   std::int64_t bytes = 0;  ///< of the whole vector
   bool operator==(const BenchSize&) const = default;
 };
-/// Rounded down to whole elements (and whole blocks).
+/// A size in bytes as elements, rounded down to whole elements (and whole blocks).
 BenchSize bench_size(std::int64_t bytes, DataType type, Collective collective, int num_ranks);
 
 /// Operations that one timed iteration makes back to back: many for small vectors, so that the moment in which the

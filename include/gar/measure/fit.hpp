@@ -33,7 +33,7 @@ struct FitRun {
   std::vector<std::string> notes = {};
 };
 
-/// `on_progress` is for the rank that prints; it may be empty. "34% of 60 s: cps all_reduce, 12 ranks, 1e5 floats".
+/// `on_progress` is for the rank that prints; it may be empty. "34% of 60 s: cps allreduce, 12 ranks, 1e5 floats".
 FitRun run_fit(World& world, const FitConfig& config, const std::function<void(const std::string&)>& on_progress);
 
 }  // namespace gar::measure

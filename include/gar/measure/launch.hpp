@@ -15,6 +15,7 @@
 #include "gar/measure/cuda_session.hpp"
 #include "gar/measure/failure.hpp"
 #include "gar/measure/transport_kind.hpp"
+#include "gar/mpi_library.hpp"
 
 namespace gar::measure {
 
@@ -23,7 +24,6 @@ class World;
 /// Gets one line about a failure, without its end.
 using Report = std::function<void(std::string_view)>;
 
-enum class MpiLibrary { kOpenMpi, kMpich };
 /// "Open MPI"; "openmpi".
 std::string_view title(MpiLibrary library);
 std::string_view word(MpiLibrary library);
@@ -69,8 +69,8 @@ int run_ranks(const RankOptions& options, const RankStart& start, const std::fun
 
 /// One of the processes that run_local_processes has started.
 struct LocalRank {
-  int rank = 0;
-  int size = 1;
+  int rank = 0;                       ///< this process, from 0
+  int size = 1;                       ///< number of processes
   std::string name;                   ///< the same for all ranks, unlike that of any other run
   std::function<bool()> is_stopping;  ///< Ctrl-C: print what there is and end
 };
@@ -91,11 +91,11 @@ std::string rank_words(const std::vector<int>& ranks);
 /// Which MPI a launcher starts, as its --version says; it has some seconds for that. Nothing: another one.
 std::optional<MpiLibrary> library_of(const std::string& launcher);
 
-/// Where this program is.
+/// The path of this program.
 std::filesystem::path own_path();
 /// argv of this process.
 std::vector<std::string> own_arguments();
-/// A program on the PATH.
+/// The path of a program on the PATH; empty when there is none.
 std::optional<std::string> find_on_path(const std::string& name);
 /// Replaces this process; the first word is a path. Throws std::runtime_error when it cannot.
 [[noreturn]] void become(const std::vector<std::string>& words);
@@ -103,16 +103,18 @@ std::optional<std::string> find_on_path(const std::string& name);
 /// How `mpirun` starts a program on this host: words before the program, and settings that are made unless the user
 /// made them.
 struct MpiCommand {
-  std::vector<std::string> words;
-  std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<std::string> words;                             ///< the launcher and its flags
+  std::vector<std::pair<std::string, std::string>> settings;  ///< environment variables
 };
+/// What the launcher's flags depend on.
 struct MpiHost {
-  int num_cores = 1;
-  bool is_root = false;
+  int num_cores = 1;     ///< cores of this host
+  bool is_root = false;  ///< mpirun of Open MPI refuses root unless it is told
 };
+/// The command that starts `size` processes on this host.
 MpiCommand mpi_command(MpiLibrary library, const std::string& mpirun, int size, const MpiHost& host);
 
-/// The mpirun of a library on the PATH.
+/// The mpirun of a library on the PATH; empty when there is none.
 std::optional<std::string> find_mpirun(MpiLibrary library);
 /// The program that is built with this library: gar-openmpi or gar-mpich next to this one. Nothing when it is not
 /// there.

@@ -13,16 +13,6 @@
 
 namespace gar::measure {
 
-/// One collective operation on one rank.
-struct Call {
-  Collective collective = Collective::kAllReduce;
-  const void* in = nullptr;
-  void* out = nullptr;
-  std::int64_t count = 0;  ///< as in Communicator: of the vector, or of a block
-  DataType type = DataType::kFloat32;
-  ReduceOp op = ReduceOp::kSum;
-};
-
 /// Some ranks of a job, seen from one of them.
 class MpiGroup {
  public:
@@ -34,11 +24,12 @@ class MpiGroup {
   /// The transport is kAuto, kShm or kMpi. Collective.
   virtual Communicator communicator(const CommunicatorOptions& options, TransportKind transport) = 0;
   /// As MpiSession::native, between these ranks.
-  virtual void native(const Call& call) = 0;
+  virtual void native(const CollectiveCall& call) = 0;
   /// All but the first send `bytes` from `in` to the first, whose `out` gets them side by side.
   virtual void gather_to_first(const void* in, void* out, std::int64_t bytes) = 0;
 };
 
+/// An MPI job, seen from one of its ranks.
 class MpiSession {
  public:
   MpiSession() = default;
@@ -46,7 +37,9 @@ class MpiSession {
   MpiSession& operator=(const MpiSession&) = delete;
   virtual ~MpiSession() = default;
 
+  /// This rank in MPI_COMM_WORLD.
   [[nodiscard]] virtual int rank() const = 0;
+  /// Ranks of MPI_COMM_WORLD.
   [[nodiscard]] virtual int size() const = 0;
   /// "Open MPI 4.1.4".
   [[nodiscard]] virtual std::string library_version() const = 0;
@@ -55,7 +48,7 @@ class MpiSession {
   [[nodiscard]] virtual std::string why_not(DataType type, std::int64_t count) const = 0;
   /// The library's own collective. In place: AllReduce with `in` == `out`; ReduceScatter with `in` == `out` (the result
   /// is at the front of the input); AllGather with `in` == this rank's block of `out`.
-  virtual void native(const Call& call) = 0;
+  virtual void native(const CollectiveCall& call) = 0;
   /// The ranks given, in that order. Collective between them alone; null for the others.
   virtual std::unique_ptr<MpiGroup> group(const std::vector<int>& ranks) = 0;
   /// Sends `bytes` to another rank and receives as many from it.
@@ -66,7 +59,7 @@ class MpiSession {
   virtual void abort(int code) = 0;
 };
 
-/// The library that this program is built with.
+/// The MPI that this program is built with; empty: none.
 std::optional<MpiLibrary> built_with();
 /// MPI_Init. Throws std::runtime_error in a program that is built without.
 std::unique_ptr<MpiSession> start_mpi();

@@ -18,6 +18,7 @@
 #include "gar/measure/mpi_session.hpp"
 #include "gar/measure/transport_kind.hpp"
 
+/// Measuring on real ranks: the worlds they live in, how they are started, benchmarks, and the measurements of a fit.
 namespace gar::measure {
 
 /// Some ranks of a world, seen from one of them.
@@ -40,7 +41,9 @@ class World {
   World& operator=(const World&) = delete;
   virtual ~World() = default;
 
+  /// This rank, from 0 to size() - 1.
   [[nodiscard]] virtual int rank() const = 0;
+  /// Number of ranks.
   [[nodiscard]] virtual int size() const = 0;
   /// "4 processes of this host".
   [[nodiscard]] virtual std::string words() const = 0;
@@ -85,7 +88,7 @@ std::unique_ptr<World> process_world(const LocalRank& rank);
 std::unique_ptr<World> cuda_world(const LocalRank& rank, CudaSession& session, TransportKind transport);
 std::unique_ptr<World> mpi_world(MpiSession& session, TransportKind transport, std::function<bool()> is_stopping);
 
-/// Ranks that share a GPU with others, or 1.
+/// How many ranks share a GPU; 1 when none is shared.
 int ranks_per_gpu(const CudaSession& session, int num_ranks);
 
 /// What ranks tell each other in addition to what is measured. All functions are collective.

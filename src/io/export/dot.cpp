@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar {
 namespace {

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "gar/trace.hpp"
-#include "model/labels.hpp"
+#include "io/json_text.hpp"
 
 namespace gar {
 namespace {
@@ -15,10 +14,6 @@ namespace {
 constexpr std::int64_t kRanks = 1;  // process numbers
 constexpr std::int64_t kLinks = 2;
 constexpr std::int64_t kLanesOfRank = 1000;  // room in the order of the tracks
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 std::string with_alike(std::string name, std::int64_t alike) {
   if (alike > 1) name += fmt::format(" ({} alike)", alike);
@@ -130,24 +125,24 @@ TraceWriter::Lane& TraceWriter::lane_for(RankTrack& track, Ticks begin) {
   return track.lanes.back();
 }
 
-void TraceWriter::on_step(std::int64_t rank, std::int64_t chunk, std::int64_t step, double start, double received,
-                          double done) {
-  const auto found = ranks_.find(rank);
+void TraceWriter::on_step(const StepEvent& event) {
+  const auto found = ranks_.find(event.rank);
   if (found == ranks_.end()) return;
   RankTrack& track = found->second;
-  const Ticks begin = ticks(start);
-  const Ticks middle = ticks(received);
-  const Ticks end = ticks(done);
+  const Ticks begin = ticks(event.start);
+  const Ticks middle = ticks(event.received);
+  const Ticks end = ticks(event.done);
   Lane& lane = lane_for(track, begin);
   lane.end = end;
-  const auto after = std::upper_bound(track.labels.begin(), track.labels.end(), step,
+  const auto after = std::upper_bound(track.labels.begin(), track.labels.end(), event.step,
                                       [](std::int64_t s, const StageLabels::Span& span) { return s < span.first; });
-  const std::string label = after == track.labels.begin() ? fmt::format("step {}", step) : std::prev(after)->label;
-  const std::string what = fmt::format(R"("chunk":{},"step":{},"stage":{})", chunk, step, quoted(label));
+  const std::string label =
+      after == track.labels.begin() ? fmt::format("step {}", event.step) : std::prev(after)->label;
+  const std::string what = fmt::format(R"("chunk":{},"step":{},"stage":{})", event.chunk, event.step, quoted(label));
   write_slice(kRanks, lane.tid, begin, end,
               fmt::format(R"("name":{},"cat":"step","args":{{{}}})", quoted(label), what));
   const auto receipt = std::find_if(track.receipts.begin(), track.receipts.end(),
-                                    [&](const Receipt& r) { return r.chunk == chunk && r.step == step; });
+                                    [&](const Receipt& r) { return r.chunk == event.chunk && r.step == event.step; });
   if (middle > begin) {
     std::string arrived;
     if (receipt != track.receipts.end()) {
@@ -164,28 +159,27 @@ void TraceWriter::on_step(std::int64_t rank, std::int64_t chunk, std::int64_t st
   if (receipt != track.receipts.end()) track.receipts.erase(receipt);
 }
 
-void TraceWriter::on_flow(std::int64_t /*from*/, std::int64_t to, std::int64_t chunk, std::int64_t step,
-                          double /*start*/, double /*flowing*/, double /*end*/, double floats, std::int64_t alike) {
-  const auto found = ranks_.find(to);
+void TraceWriter::on_flow(const FlowEvent& event) {
+  const auto found = ranks_.find(event.to);
   if (found == ranks_.end()) return;
   std::vector<Receipt>& receipts = found->second.receipts;
   auto receipt = std::find_if(receipts.begin(), receipts.end(),
-                              [&](const Receipt& r) { return r.chunk == chunk && r.step == step; });
-  if (receipt == receipts.end()) receipt = receipts.insert(receipts.end(), {chunk, step, 0, 0});
-  receipt->messages += static_cast<double>(alike);
-  receipt->floats += static_cast<double>(alike) * floats;
+                              [&](const Receipt& r) { return r.chunk == event.chunk && r.step == event.step; });
+  if (receipt == receipts.end()) receipt = receipts.insert(receipts.end(), {event.chunk, event.step, 0, 0});
+  receipt->messages += static_cast<double>(event.alike);
+  receipt->floats += static_cast<double>(event.alike) * event.floats;
 }
 
-void TraceWriter::on_load(const LinkId& link, double time, std::int64_t flows, std::int64_t senders) {
-  const auto found = links_.find(key_of(link));
+void TraceWriter::on_load(const LoadEvent& event) {
+  const auto found = links_.find(key_of(event.link));
   if (found == links_.end()) return;
   LinkTrack& track = found->second;
-  if (track.flows == flows && track.senders == senders) return;
-  const Ticks now = ticks(time);
+  if (track.flows == event.flows && track.senders == event.senders) return;
+  const Ticks now = ticks(event.time);
   close_load(track, now);
   track.since = now;
-  track.flows = flows;
-  track.senders = senders;
+  track.flows = event.flows;
+  track.senders = event.senders;
 }
 
 void TraceWriter::close_load(LinkTrack& track, Ticks now) {

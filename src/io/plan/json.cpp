@@ -14,15 +14,17 @@
 #include <istream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/plan_io.hpp"
 #include "gar/topology.hpp"
 #include "io/guarded_stream.hpp"
+#include "io/json_text.hpp"
 #include "io/text_file.hpp"
 
 namespace gar {
@@ -65,18 +67,9 @@ constexpr std::string_view kTopFields[] = {"schema",     "algorithm", "collectiv
                                            "num_chunks", "count",     "root",       "subplans",  "programs"};
 constexpr std::string_view kSubPlanFields[] = {"label", "children", "stages"};
 constexpr std::string_view kPlaceFields[] = {"place"};
-// What `gar plan` adds for people and scripts; no part of the plan.
-constexpr std::string_view kIgnoredFields[] = {
-    "gar_version", "predicted_seconds", "lower_bound_seconds", "switches", "topology", "terms", "explain", "stages"};
 
-class Reader {
+class Reader : public JsonEvents {
  public:
-  using number_integer_t = nlohmann::json::number_integer_t;
-  using number_unsigned_t = nlohmann::json::number_unsigned_t;
-  using number_float_t = nlohmann::json::number_float_t;
-  using string_t = nlohmann::json::string_t;
-  using binary_t = nlohmann::json::binary_t;
-
   explicit Reader(std::string source) : source_(std::move(source)) { frames_.push_back({}); }
 
   // The events, with the signatures that the JSON library asks for.
@@ -90,11 +83,11 @@ class Reader {
     return number_integer(static_cast<std::int64_t>(value));
   }
   bool number_integer(number_integer_t value) {
-    if (top().scope != Scope::kSkipped && !is_ignored()) store(value);
+    if (top().scope != Scope::kSkipped && !is_note()) store(value);
     return value_ends();
   }
   bool string(string_t& value) {
-    if (top().scope != Scope::kSkipped && !is_ignored()) store(value);
+    if (top().scope != Scope::kSkipped && !is_note()) store(value);
     return value_ends();
   }
   bool key(string_t& name) {
@@ -110,9 +103,7 @@ class Reader {
   bool end_object() { return close(); }
   bool end_array() { return close(); }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) {
-    std::string_view what = error.what();
-    if (const auto bracket = what.find("] "); bracket != std::string_view::npos) what.remove_prefix(bracket + 2);
-    throw ParseError(fmt::format("{}: not valid JSON at byte {}: {}", source_, position, printable(what, 300)));
+    throw ParseError(fmt::format("{}: not valid JSON at byte {}: {}", source_, position, problem_of(error)));
   }
 
   Plan finish();
@@ -120,10 +111,8 @@ class Reader {
  private:
   Frame& top() { return frames_.back(); }
   [[nodiscard]] const Frame& top() const { return frames_.back(); }
-  [[nodiscard]] bool is_ignored() const {
-    return top().scope == Scope::kTop &&
-           std::find(std::begin(kIgnoredFields), std::end(kIgnoredFields), top().key) != std::end(kIgnoredFields);
-  }
+  /// Is the current field a note, which is skipped?
+  [[nodiscard]] bool is_note() const { return top().scope == Scope::kTop && !find_plan_note(top().key).empty(); }
 
   [[nodiscard]] std::string path() const {
     std::string out;
@@ -145,7 +134,7 @@ class Reader {
   [[nodiscard]] std::string accepted() const;
 
   bool other(std::string_view what) {
-    if (top().scope != Scope::kSkipped && !is_ignored()) refuse(what);
+    if (top().scope != Scope::kSkipped && !is_note()) refuse(what);
     return value_ends();
   }
   bool value_ends() {
@@ -163,11 +152,8 @@ class Reader {
       return true;
     }
     if (top().scope == Scope::kTop) {
-      const auto* ignored = std::find(std::begin(kIgnoredFields), std::end(kIgnoredFields), name);
-      if (ignored != std::end(kIgnoredFields)) {
-        top().key = *ignored;
-        return true;
-      }
+      top().key = find_plan_note(name);
+      if (!top().key.empty()) return true;
     }
     top().key = {};
     fail(fmt::format("unknown field \"{}\"; accepted: {}", printable(name), fmt::join(fields, ", ")));
@@ -207,7 +193,7 @@ class Reader {
 
 Scope Reader::scope_inside(bool is_object) const {
   const Frame& f = top();
-  if (f.scope == Scope::kSkipped || is_ignored()) return Scope::kSkipped;
+  if (f.scope == Scope::kSkipped || is_note()) return Scope::kSkipped;
   if (is_object) {
     if (f.scope == Scope::kDocument) return Scope::kTop;
     if (f.scope == Scope::kSubPlans) return Scope::kSubPlan;
@@ -244,9 +230,9 @@ std::string Reader::accepted() const {
     case Scope::kDocument:
       return fmt::format("an object with \"schema\": \"{}\"", kPlanSchema);
     case Scope::kTop:
-      if (f.key == "schema") return fmt::format("\"{}\"", kPlanSchema);
+      if (f.key == "schema") return fmt::format("\"{}\" or \"{}\"", kPlanSchema, kOldPlanSchema);
       if (f.key == "algorithm") return "a string";
-      if (f.key == "collective") return "\"allreduce\", \"reduce_scatter\" or \"all_gather\"";
+      if (f.key == "collective") return "\"allreduce\", \"reduce-scatter\" or \"allgather\"";
       if (f.key == "subplans") return "a list of sub-plans";
       return f.key == "programs" ? "a list of programs, one per rank" : "an integer";
     case Scope::kSubPlans:
@@ -355,14 +341,13 @@ void Reader::store(const std::string& value) {
   const std::string_view key = top().key;
   const std::string shown = fmt::format("\"{}\"", printable(value));
   if (top().scope == Scope::kTop && key == "schema") {
-    if (value != kPlanSchema) refuse(shown);
+    if (value != kPlanSchema && value != kOldPlanSchema) refuse(shown);
   } else if (top().scope == Scope::kTop && key == "algorithm") {
     plan_.algorithm = value;
   } else if (top().scope == Scope::kTop && key == "collective") {
-    if (value != "allreduce" && value != "reduce_scatter" && value != "all_gather") refuse(shown);
-    plan_.collective = value == "allreduce"        ? Collective::kAllReduce
-                       : value == "reduce_scatter" ? Collective::kReduceScatter
-                                                   : Collective::kAllGather;
+    const std::optional<Collective> collective = parse_collective(value);
+    if (!collective) refuse(shown);
+    plan_.collective = *collective;
   } else if (top().scope == Scope::kSubPlan && key == "label") {
     plan_.subplans.back().label = value;
   } else if (top().scope == Scope::kDigitStage && top().index == 0 && (value == "direct" || value == "ring")) {

@@ -1,21 +1,26 @@
-// The parts of the plan format that other writers of JSON need.
+// What the reader and the writer of plan files share.
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
 #include <string>
+#include <string_view>
 
 #include "gar/plan.hpp"
 
 namespace gar {
 
-inline constexpr const char* kPlanSchema = "gar.plan/1";
+/// What is written; the version before spelled the collectives in another way and is read, too.
+inline constexpr std::string_view kPlanSchema = "gar.plan/2";
+inline constexpr std::string_view kOldPlanSchema = "gar.plan/1";
 /// The largest number of units or elements, and the largest step number.
 inline constexpr std::int64_t kMaxUnits = std::int64_t{1} << 60;
 
-/// Writes the members of a plan document without the braces around them, so that a writer can put members of its own
-/// (see docs/formats-plan.md for their names) before or after them.
-void write_plan_fields(const Plan& plan, std::ostream& out);
+/// Fields that describe a plan to people and scripts and are not part of it: the writer takes no others, the reader
+/// skips them. docs/formats-plan.md says what they hold.
+inline constexpr std::string_view kPlanNotes[] = {
+    "gar_version", "topology", "predicted_seconds", "terms", "lower_bound_seconds", "switches", "stages", "explain"};
+/// The entry of kPlanNotes with this name; empty when there is no such note.
+std::string_view find_plan_note(std::string_view name);
 
 /// Checks what fields of a plan file say about each other. Throws ParseError that names `source` and the field.
 void check_plan_fields(const Plan& plan, const std::string& source);

@@ -1,31 +1,19 @@
 // Plan to JSON text, as a stream: nothing but a small buffer is kept. The format is described in docs/formats-plan.md.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "gar/io.hpp"
+#include "gar/errors.hpp"
+#include "gar/plan_io.hpp"
+#include "gar/version.hpp"
+#include "io/json_text.hpp"
 #include "io/plan/json.hpp"
 
 namespace gar {
 namespace {
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-const char* name_of(Collective collective) {
-  switch (collective) {
-    case Collective::kReduceScatter:
-      return "reduce_scatter";
-    case Collective::kAllGather:
-      return "all_gather";
-    case Collective::kAllReduce:
-      break;
-  }
-  return "allreduce";
-}
 
 class Writer {
  public:
@@ -41,6 +29,33 @@ class Writer {
     buffer_.clear();
   }
 
+  void write_fields(const Plan& plan) {
+    write("\"schema\":\"{}\",\n\"algorithm\":{},\n\"collective\":\"{}\",\n", kPlanSchema, quoted(plan.algorithm),
+          to_string(plan.collective));
+    write("\"num_ranks\":{},\n\"num_units\":{},\n", plan.num_ranks, plan.num_units);
+    if (plan.num_chunks != 1) write("\"num_chunks\":{},\n", plan.num_chunks);
+    write("\"count\":{}", plan.count);
+    const char* line = "\n";
+    if (plan.is_explicit()) {
+      write(",\n\"programs\":[");
+      for (const RankProgram& program : plan.programs) {
+        write("{}", line);
+        write_program(program);
+        line = ",\n";
+      }
+      write("]");
+    } else if (!plan.subplans.empty()) {
+      write(",\n\"root\":{},\n\"subplans\":[", plan.root);
+      for (const SubPlan& subplan : plan.subplans) {
+        write("{}", line);
+        write_subplan(subplan);
+        line = ",\n";
+      }
+      write("]");
+    }
+  }
+
+ private:
   void write_subplan(const SubPlan& subplan) {
     write("{{\"label\":{},\"children\":[", quoted(subplan.label));
     const char* comma = "";
@@ -90,7 +105,6 @@ class Writer {
     write("]");
   }
 
- private:
   static constexpr std::size_t kFlushBytes = std::size_t{1} << 16;
   std::ostream& out_;
   fmt::memory_buffer buffer_;
@@ -98,38 +112,24 @@ class Writer {
 
 }  // namespace
 
-void write_plan_fields(const Plan& plan, std::ostream& out) {
-  Writer writer(out);
-  writer.write("\"schema\":\"{}\",\n\"algorithm\":{},\n\"collective\":\"{}\",\n", kPlanSchema, quoted(plan.algorithm),
-               name_of(plan.collective));
-  writer.write("\"num_ranks\":{},\n\"num_units\":{},\n", plan.num_ranks, plan.num_units);
-  if (plan.num_chunks != 1) writer.write("\"num_chunks\":{},\n", plan.num_chunks);
-  writer.write("\"count\":{}", plan.count);
-  const char* line = "\n";
-  if (plan.is_explicit()) {
-    writer.write(",\n\"programs\":[");
-    for (const RankProgram& program : plan.programs) {
-      writer.write("{}", line);
-      writer.write_program(program);
-      line = ",\n";
-    }
-    writer.write("]");
-  } else if (!plan.subplans.empty()) {
-    writer.write(",\n\"root\":{},\n\"subplans\":[", plan.root);
-    for (const SubPlan& subplan : plan.subplans) {
-      writer.write("{}", line);
-      writer.write_subplan(subplan);
-      line = ",\n";
-    }
-    writer.write("]");
-  }
-  writer.flush();
+std::string_view find_plan_note(std::string_view name) {
+  const auto* found = std::find(std::begin(kPlanNotes), std::end(kPlanNotes), name);
+  return found == std::end(kPlanNotes) ? std::string_view() : *found;
 }
 
-void write_plan(const Plan& plan, std::ostream& out) {
-  out << "{";
-  write_plan_fields(plan, out);
-  out << "}\n";
+void write_plan(const Plan& plan, std::ostream& out, std::span<const PlanNote> notes) {
+  Writer writer(out);
+  writer.write("{{\n\"gar_version\":{},\n", quoted(std::string(version())));
+  writer.write_fields(plan);
+  for (const PlanNote& note : notes) {
+    if (find_plan_note(note.field).empty()) {
+      throw InvalidArgument(
+          fmt::format("\"{}\" is no note of a plan; accepted: {}", note.field, fmt::join(kPlanNotes, ", ")));
+    }
+    writer.write(",\n\"{}\":{}", note.field, note.json);
+  }
+  writer.write("\n}}\n");
+  writer.flush();
 }
 
 }  // namespace gar

@@ -1,3 +1,4 @@
+// What profile files and measurements files have in common.
 #include "io/profile/fields.hpp"
 
 #include <fmt/format.h>
@@ -7,7 +8,7 @@
 #include <sstream>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
 #include "gar/version.hpp"
 
 namespace gar {
@@ -51,6 +52,67 @@ void write_value(const Json& value, std::size_t indent, std::size_t column, std:
   out << "\n" << std::string(indent, ' ') << (value.is_object() ? "}" : "]");
 }
 
+struct TextField {
+  const char* name;
+  std::string Provenance::*text;
+};
+/// The texts of a provenance in the order in which they are written; the hosts follow "gar_version".
+constexpr TextField kProvenanceTexts[] = {{"date", &Provenance::date},
+                                          {"command", &Provenance::command},
+                                          {"gar_version", &Provenance::gar_version},
+                                          {"kernel", &Provenance::kernel},
+                                          {"cpu", &Provenance::cpu},
+                                          {"mpi", &Provenance::mpi},
+                                          {"device", &Provenance::device},
+                                          {"transport", &Provenance::transport}};
+
+Provenance read_provenance(const JsonPlace& document) {
+  Provenance result;
+  const auto place = document.find("provenance");
+  if (!place) return result;
+  place->expect_fields({"date", "command", "gar_version", "hosts", "kernel", "cpu", "mpi", "device", "transport",
+                        "ranks", "measurements", "seconds"});
+  for (const TextField& field : kProvenanceTexts) {
+    if (const auto found = place->find(field.name)) result.*field.text = found->text();
+  }
+  if (const auto hosts = place->find("hosts")) result.hosts = read_texts(*hosts);
+  if (const auto ranks = place->find("ranks")) result.num_ranks = ranks->whole(0, kMaxServers);
+  if (const auto number = place->find("measurements")) result.num_measurements = number->whole(0, kMaxCount);
+  if (const auto seconds = place->find("seconds")) result.seconds = seconds->number();
+  return result;
+}
+
+OperandAccess read_access(const JsonPlace& place) {
+  const std::string text = place.text();
+  for (const OperandAccess access : {OperandAccess::kCopied, OperandAccess::kDirect}) {
+    if (text == to_string(access)) return access;
+  }
+  place.refuse("\"copied\" or \"direct\"");
+}
+
+/// Files of version 1 do not say it; only one transport of that time read its operands in place.
+OperandAccess access_of_transport(std::string_view transport) {
+  return transport == "cuda-ipc" ? OperandAccess::kDirect : OperandAccess::kCopied;
+}
+
+Json provenance_json(const Provenance& provenance) {
+  Json result = Json::object();
+  for (const TextField& field : kProvenanceTexts) {
+    if (!(provenance.*field.text).empty()) result[field.name] = provenance.*field.text;
+    if (field.text == &Provenance::gar_version && !provenance.hosts.empty()) result["hosts"] = provenance.hosts;
+  }
+  if (provenance.num_ranks != 0) result["ranks"] = provenance.num_ranks;
+  if (provenance.num_measurements != 0) result["measurements"] = provenance.num_measurements;
+  if (provenance.seconds != 0) result["seconds"] = number_json(provenance.seconds, "the time that measuring took");
+  return result;
+}
+
+Json topology_json(const Topology& topology) {
+  std::ostringstream text;
+  write_topology(topology, text);
+  return Json::parse(text.str());
+}
+
 }  // namespace
 
 Estimate read_estimate(const JsonPlace& place) {
@@ -88,30 +150,6 @@ std::vector<LinkProfile> read_links(const JsonPlace& document, int num_levels) {
   return result;
 }
 
-Provenance read_provenance(const JsonPlace& document) {
-  Provenance result;
-  const auto place = document.find("provenance");
-  if (!place) return result;
-  place->expect_fields({"date", "command", "gar_version", "hosts", "kernel", "cpu", "mpi", "device", "transport",
-                        "ranks", "measurements", "seconds"});
-  const auto text = [&](std::string_view field, std::string& target) {
-    if (const auto found = place->find(field)) target = found->text();
-  };
-  text("date", result.date);
-  text("command", result.command);
-  text("gar_version", result.gar_version);
-  if (const auto hosts = place->find("hosts")) result.hosts = read_texts(*hosts);
-  text("kernel", result.kernel);
-  text("cpu", result.cpu);
-  text("mpi", result.mpi);
-  text("device", result.device);
-  text("transport", result.transport);
-  if (const auto ranks = place->find("ranks")) result.num_ranks = ranks->whole(0, kMaxServers);
-  if (const auto number = place->find("measurements")) result.num_measurements = number->whole(0, kMaxCount);
-  if (const auto seconds = place->find("seconds")) result.seconds = seconds->number();
-  return result;
-}
-
 Topology read_embedded_topology(const JsonPlace& place) {
   if (!place.value().is_object()) place.refuse("a gar.topology/1 document (docs/formats-topology.md)");
   return parse_topology(place.value().dump(), fmt::format("{}: {}", place.source(), place.path()));
@@ -143,36 +181,30 @@ Json links_json(const std::vector<LinkProfile>& links) {
   return result;
 }
 
-Json provenance_json(const Provenance& provenance) {
-  Json result = Json::object();
-  const auto text = [&](const char* field, const std::string& value) {
-    if (!value.empty()) result[field] = value;
-  };
-  text("date", provenance.date);
-  text("command", provenance.command);
-  text("gar_version", provenance.gar_version);
-  if (!provenance.hosts.empty()) result["hosts"] = provenance.hosts;
-  text("kernel", provenance.kernel);
-  text("cpu", provenance.cpu);
-  text("mpi", provenance.mpi);
-  text("device", provenance.device);
-  text("transport", provenance.transport);
-  if (provenance.num_ranks != 0) result["ranks"] = provenance.num_ranks;
-  if (provenance.num_measurements != 0) result["measurements"] = provenance.num_measurements;
-  if (provenance.seconds != 0) result["seconds"] = number_json(provenance.seconds, "the time that measuring took");
-  return result;
+MeasuredAt read_place(const JsonPlace& document, std::string_view schema) {
+  MeasuredAt out;
+  out.provenance = read_provenance(document);
+  if (const auto cores = document.find("cores")) out.cores = cores->number();
+  if (const auto memory = document.find("memory")) out.is_memory = memory->boolean();
+  const auto access = document.find("access");
+  if (schema.ends_with("/1")) {
+    if (access) access->fail("belongs to version 2 of the schema; accepted: none here");
+    out.access = access_of_transport(out.provenance.transport);
+  } else if (access) {
+    out.access = read_access(*access);
+  }
+  return out;
 }
 
-Json topology_json(const Topology& topology) {
-  std::ostringstream text;
-  write_topology(topology, text);
-  return Json::parse(text.str());
-}
-
-Json begin_document(std::string_view schema) {
+Json begin_document(std::string_view schema, const Topology& topology, const MeasuredAt& place) {
   Json document;
   document["schema"] = schema;
   document["gar_version"] = version();
+  document["provenance"] = provenance_json(place.provenance);
+  document["topology"] = topology_json(topology);
+  document["cores"] = number_json(place.cores, "cores");
+  if (place.is_memory) document["memory"] = true;
+  if (place.access != OperandAccess::kCopied) document["access"] = to_string(place.access);
   return document;
 }
 

@@ -1,11 +1,13 @@
-// Profile to a file of schema "gar.profile/1" and back. See docs/formats-profile.md.
+// Profile to a file of schema "gar.profile/2" and back. See docs/formats-profile.md.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <vector>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 #include "gar/profile.hpp"
+#include "gar/profile_io.hpp"
 #include "io/profile/fields.hpp"
 #include "io/text_file.hpp"
 
@@ -18,6 +20,43 @@ constexpr std::int64_t kMaxProfileBytes = std::int64_t{16} << 20;
 constexpr std::string_view kEstimateWords = "an object with value, low and high";
 constexpr Incast kIncasts[] = {Incast::kUnknown, Incast::kNone, Incast::kDrift, Incast::kPresent};
 
+/// Fields of a level and of the whole profile that are estimates; all of them are needed.
+struct LevelField {
+  const char* name;
+  Estimate LevelProfile::*estimate;
+};
+constexpr LevelField kLevelFields[] = {{"alpha", &LevelProfile::alpha},
+                                       {"beta", &LevelProfile::beta},
+                                       {"epsilon", &LevelProfile::epsilon},
+                                       {"incast_threshold", &LevelProfile::incast_threshold}};
+
+struct ProfileField {
+  const char* name;
+  Estimate Profile::*estimate;
+};
+constexpr ProfileField kProfileFields[] = {
+    {"gamma", &Profile::gamma}, {"delta", &Profile::delta}, {"two_beta_plus_gamma", &Profile::two_beta_plus_gamma}};
+
+/// Fields of a score; -1 means that it says nothing.
+struct ScoreField {
+  const char* name;
+  double ValidationScore::*value;
+};
+constexpr ScoreField kScoreFields[] = {
+    {"median_error", &ValidationScore::median_error}, {"p95_error", &ValidationScore::p95_error},
+    {"max_error", &ValidationScore::max_error},       {"median_regret", &ValidationScore::median_regret},
+    {"p95_regret", &ValidationScore::p95_regret},     {"max_regret", &ValidationScore::max_regret}};
+
+/// The names of a table of fields between others, for JsonPlace::expect_fields.
+template <class Table>
+std::vector<std::string_view> names_of(std::initializer_list<std::string_view> before, const Table& table,
+                                       std::initializer_list<std::string_view> after = {}) {
+  std::vector<std::string_view> out(before);
+  for (const auto& field : table) out.emplace_back(field.name);
+  out.insert(out.end(), after);
+  return out;
+}
+
 Incast read_incast(const JsonPlace& place) {
   const std::string text = place.text();
   const auto* found =
@@ -27,14 +66,12 @@ Incast read_incast(const JsonPlace& place) {
 }
 
 LevelProfile read_level(const JsonPlace& place) {
-  place.expect_fields({"name", "alpha", "beta", "epsilon", "incast_threshold", "incast", "most_senders", "max_senders",
-                       "free_epsilon", "free_incast_threshold", "free_incast"});
+  place.expect_fields(
+      names_of({"name"}, kLevelFields,
+               {"incast", "most_senders", "max_senders", "free_epsilon", "free_incast_threshold", "free_incast"}));
   LevelProfile level;
   level.name = place.at("name", "the name of the nodes below these links, for example \"rack\"").text();
-  level.alpha = read_estimate(place.at("alpha", kEstimateWords));
-  level.beta = read_estimate(place.at("beta", kEstimateWords));
-  level.epsilon = read_estimate(place.at("epsilon", kEstimateWords));
-  level.incast_threshold = read_estimate(place.at("incast_threshold", kEstimateWords));
+  for (const auto& [name, estimate] : kLevelFields) level.*estimate = read_estimate(place.at(name, kEstimateWords));
   level.incast = read_incast(place.at("incast", "\"unknown\", \"none\", \"drift\" or \"present\""));
   if (const auto most = place.find("most_senders")) level.most_senders = most->whole(0, kMaxServers);
   if (const auto most = place.find("max_senders")) level.max_senders = most->whole(0, kMaxServers);
@@ -93,21 +130,14 @@ std::vector<ValidationScore> read_validation(const JsonPlace& document) {
   const auto list = document.find("validation");
   if (!list) return result;
   for (const JsonPlace& item : list->items("a list of scores")) {
-    item.expect_fields({"name", "cells", "cases", "median_error", "p95_error", "max_error", "median_regret",
-                        "p95_regret", "max_regret"});
+    item.expect_fields(names_of({"name", "cells", "cases"}, kScoreFields));
     ValidationScore score;
     score.name = item.at("name", "a text, for example \"GenModel\"").text();
-    const auto number = [&](std::string_view field, double& target) {
-      if (const auto found = item.find(field)) target = found->number();
-    };
     if (const auto cells = item.find("cells")) score.num_cells = cells->whole(0, std::int64_t{1} << 53);
     if (const auto cases = item.find("cases")) score.num_cases = cases->whole(0, std::int64_t{1} << 53);
-    number("median_error", score.median_error);
-    number("p95_error", score.p95_error);
-    number("max_error", score.max_error);
-    number("median_regret", score.median_regret);
-    number("p95_regret", score.p95_regret);
-    number("max_regret", score.max_regret);
+    for (const ScoreField& field : kScoreFields) {
+      if (const auto found = item.find(field.name)) score.*field.value = found->number();
+    }
     result.push_back(std::move(score));
   }
   return result;
@@ -128,10 +158,7 @@ Json level_json(const LevelProfile& level) {
   const auto what = [&](const char* parameter) { return fmt::format("{} of level \"{}\"", parameter, level.name); };
   Json result;
   result["name"] = level.name;
-  result["alpha"] = estimate_json(level.alpha, what("alpha"));
-  result["beta"] = estimate_json(level.beta, what("beta"));
-  result["epsilon"] = estimate_json(level.epsilon, what("epsilon"));
-  result["incast_threshold"] = estimate_json(level.incast_threshold, what("incast_threshold"));
+  for (const auto& [name, estimate] : kLevelFields) result[name] = estimate_json(level.*estimate, what(name));
   result["incast"] = to_string(level.incast);
   result["most_senders"] = level.most_senders;
   if (level.max_senders > 0) result["max_senders"] = level.max_senders;
@@ -165,15 +192,9 @@ Json validation_json(const std::vector<ValidationScore>& scores) {
     item["name"] = score.name;
     item["cells"] = score.num_cells;
     item["cases"] = score.num_cases;
-    const auto number = [&](const char* field, double value) {
-      if (value != -1) item[field] = number_json(value, field);
-    };
-    number("median_error", score.median_error);
-    number("p95_error", score.p95_error);
-    number("max_error", score.max_error);
-    number("median_regret", score.median_regret);
-    number("p95_regret", score.p95_regret);
-    number("max_regret", score.max_regret);
+    for (const ScoreField& field : kScoreFields) {
+      if (score.*field.value != -1) item[field.name] = number_json(score.*field.value, field.name);
+    }
     result.push_back(std::move(item));
   }
   return result;
@@ -196,27 +217,31 @@ Json corrections_json(const std::vector<SizeCorrection>& corrections) {
 Profile parse_profile(std::string_view text, const std::string& source) {
   const nlohmann::json value = parse_json(text, source);
   const JsonPlace document(value, source);
-  check_schema(document, kProfileSchema, "what gar fit -o writes");
-  document.expect_fields({"schema", "gar_version", "topology", "cores", "memory", "levels", "gamma", "delta",
-                          "two_beta_plus_gamma", "links", "corrections", "residuals", "validation", "notes",
-                          "provenance"});
-  Profile profile{
-      read_embedded_topology(document.at("topology", "a gar.topology/1 document (docs/formats-topology.md)")),
-      {},
-      read_estimate(document.at("gamma", kEstimateWords)),
-      read_estimate(document.at("delta", kEstimateWords)),
-      read_estimate(document.at("two_beta_plus_gamma", kEstimateWords)),
-      0,
-      {},
-      read_corrections(document),
-      read_residuals(document),
-      read_validation(document),
-      {},
-      read_provenance(document)};
+  const std::string_view schema = check_schema(document, kProfileSchemas, "what gar fit -o writes");
+  document.expect_fields(names_of({"schema", "gar_version", "topology", "cores", "memory", "access", "levels"},
+                                  kProfileFields,
+                                  {"links", "corrections", "residuals", "validation", "notes", "provenance"}));
+  MeasuredAt place = read_place(document, schema);
+  Profile profile{.topology = read_embedded_topology(
+                      document.at("topology", "a gar.topology/1 document (docs/formats-topology.md)")),
+                  .levels = {},
+                  .gamma = {},
+                  .delta = {},
+                  .two_beta_plus_gamma = {},
+                  .cores = place.cores,
+                  .links = {},
+                  .corrections = read_corrections(document),
+                  .residuals = read_residuals(document),
+                  .validation = read_validation(document),
+                  .notes = {},
+                  .provenance = std::move(place.provenance),
+                  .is_memory = place.is_memory,
+                  .access = place.access};
+  for (const auto& [name, estimate] : kProfileFields) {
+    profile.*estimate = read_estimate(document.at(name, kEstimateWords));
+  }
   profile.levels = read_levels(document, profile.topology);
   profile.links = read_links(document, static_cast<int>(profile.levels.size()));
-  if (const auto cores = document.find("cores")) profile.cores = cores->number();
-  if (const auto memory = document.find("memory")) profile.is_memory = memory->boolean();
   if (const auto notes = document.find("notes")) profile.notes = read_texts(*notes);
   return profile;
 }
@@ -226,16 +251,11 @@ Profile read_profile_file(const std::string& path) {
 }
 
 void write_profile(const Profile& profile, std::ostream& out) {
-  Json document = begin_document(kProfileSchema);
-  document["provenance"] = provenance_json(profile.provenance);
-  document["topology"] = topology_json(profile.topology);
-  document["cores"] = number_json(profile.cores, "cores");
-  if (profile.is_memory) document["memory"] = true;
+  Json document = begin_document(kProfileSchemas[0], profile.topology,
+                                 {profile.cores, profile.is_memory, profile.access, profile.provenance});
   document["levels"] = Json::array();
   for (const LevelProfile& level : profile.levels) document["levels"].push_back(level_json(level));
-  document["gamma"] = estimate_json(profile.gamma, "gamma");
-  document["delta"] = estimate_json(profile.delta, "delta");
-  document["two_beta_plus_gamma"] = estimate_json(profile.two_beta_plus_gamma, "two_beta_plus_gamma");
+  for (const auto& [name, estimate] : kProfileFields) document[name] = estimate_json(profile.*estimate, name);
   if (!profile.links.empty()) document["links"] = links_json(profile.links);
   if (!profile.corrections.empty()) document["corrections"] = corrections_json(profile.corrections);
   if (!profile.validation.empty()) document["validation"] = validation_json(profile.validation);

@@ -1,11 +1,12 @@
-// Measurements to a file of schema "gar.measurements/1" and back. See docs/formats-profile.md.
+// Measurements to a file of schema "gar.measurements/2" and back. See docs/formats-profile.md.
 #include <fmt/format.h>
 
 #include <numeric>
+#include <optional>
 
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 #include "io/profile/fields.hpp"
 #include "io/text_file.hpp"
 
@@ -27,14 +28,6 @@ constexpr KindName kKinds[] = {{ObservationKind::kCollective, "collective"},
                                {ObservationKind::kGather, "gather"},
                                {ObservationKind::kReduction, "reduction"}};
 
-struct CollectiveName {
-  Collective collective;
-  const char* name;
-};
-constexpr CollectiveName kCollectives[] = {{Collective::kAllReduce, "all_reduce"},
-                                           {Collective::kReduceScatter, "reduce_scatter"},
-                                           {Collective::kAllGather, "all_gather"}};
-
 ObservationKind read_kind(const JsonPlace& place) {
   const std::string text = place.text();
   for (const KindName& entry : kKinds) {
@@ -44,11 +37,9 @@ ObservationKind read_kind(const JsonPlace& place) {
 }
 
 Collective read_collective(const JsonPlace& place) {
-  const std::string text = place.text();
-  for (const CollectiveName& entry : kCollectives) {
-    if (text == entry.name) return entry.collective;
-  }
-  place.refuse("\"all_reduce\", \"reduce_scatter\" or \"all_gather\"");
+  const std::optional<Collective> collective = parse_collective(place.text());
+  if (!collective) place.refuse("\"allreduce\", \"reduce-scatter\" or \"allgather\"");
+  return *collective;
 }
 
 class MeasurementsReader {
@@ -56,12 +47,17 @@ class MeasurementsReader {
   explicit MeasurementsReader(const JsonPlace& document) : document_(document) {}
 
   Measurements run() {
-    check_schema(document_, kMeasurementsSchema, "what gar fit --save writes");
+    const std::string_view schema = check_schema(document_, kMeasurementsSchemas, "what gar fit --save writes");
     document_.expect_fields(
-        {"schema", "gar_version", "topology", "cores", "memory", "provenance", "observations", "links"});
-    Measurements result{read_topology(), 0, {}, {}, read_provenance(document_)};
-    if (const auto cores = document_.find("cores")) result.cores = cores->number();
-    if (const auto memory = document_.find("memory")) result.is_memory = memory->boolean();
+        {"schema", "gar_version", "topology", "cores", "memory", "access", "provenance", "observations", "links"});
+    MeasuredAt place = read_place(document_, schema);
+    Measurements result{.topology = read_topology(),
+                        .cores = place.cores,
+                        .observations = {},
+                        .links = {},
+                        .provenance = std::move(place.provenance),
+                        .is_memory = place.is_memory,
+                        .access = place.access};
     num_servers_ = result.topology.num_servers();
     result.links = read_links(document_, result.topology.height(result.topology.root()));
     const JsonPlace list = document_.at("observations", "a list of what was measured");
@@ -177,9 +173,7 @@ Json observation_json(const Observation& observation) {
     if (entry.kind == observation.kind) result["kind"] = entry.name;
   }
   if (observation.kind == ObservationKind::kCollective) {
-    for (const CollectiveName& entry : kCollectives) {
-      if (entry.collective == observation.collective) result["collective"] = entry.name;
-    }
+    result["collective"] = to_string(observation.collective);
     if (!observation.is_native) result["algorithm"] = to_string(observation.algorithm);
   }
   if (is_first_n(observation.servers)) {
@@ -213,11 +207,9 @@ Measurements read_measurements_file(const std::string& path) {
 }
 
 void write_measurements(const Measurements& measurements, std::ostream& out) {
-  Json document = begin_document(kMeasurementsSchema);
-  document["provenance"] = provenance_json(measurements.provenance);
-  document["topology"] = topology_json(measurements.topology);
-  document["cores"] = number_json(measurements.cores, "cores");
-  if (measurements.is_memory) document["memory"] = true;
+  Json document =
+      begin_document(kMeasurementsSchemas[0], measurements.topology,
+                     {measurements.cores, measurements.is_memory, measurements.access, measurements.provenance});
   document["observations"] = Json::array();
   for (const Observation& observation : measurements.observations)
     document["observations"].push_back(observation_json(observation));

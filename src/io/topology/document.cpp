@@ -9,11 +9,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "gar/errors.hpp"
 #include "gar/topology.hpp"
+#include "io/json_text.hpp"
 #include "io/text_file.hpp"
 #include "io/topology/fields.hpp"
 #include "topology/names.hpp"
@@ -49,14 +49,8 @@ struct Frame {
   std::string key;             // object: its name
 };
 
-class Reader {
+class Reader : public JsonEvents {
  public:
-  using number_integer_t = nlohmann::json::number_integer_t;
-  using number_unsigned_t = nlohmann::json::number_unsigned_t;
-  using number_float_t = nlohmann::json::number_float_t;
-  using string_t = nlohmann::json::string_t;
-  using binary_t = nlohmann::json::binary_t;
-
   Reader(std::string_view text, const std::string& source) : text_(text) { document_.source = source; }
 
   // The events, with the signatures that the JSON library asks for.

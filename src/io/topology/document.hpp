@@ -8,14 +8,25 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gar/topology.hpp"
+
 namespace gar {
 
 inline constexpr std::string_view kTopologySchema = "gar.topology/1";
+/// The longest topology file that is read: within a second, and a flat list of a million servers fits.
+inline constexpr std::int64_t kMaxTopologyBytes = 64 << 20;
 
-enum Param : std::uint8_t { kAlpha, kBeta, kEpsilon, kIncastThreshold, kMaxSenders, kGamma, kDelta };
-inline constexpr std::size_t kNumParams = 7;
-inline constexpr std::array<const char*, kNumParams> kParamNames{"alpha",       "beta",  "epsilon", "incast_threshold",
-                                                                 "max_senders", "gamma", "delta"};
+/// The parameters of a node are numbered: its latency, those of its link, those of a server.
+inline constexpr std::size_t kAlpha = 0;
+inline constexpr std::size_t kFirstLinkParam = 1;
+inline constexpr std::size_t kFirstServerParam = kFirstLinkParam + kLinkParams.size();
+inline constexpr std::size_t kNumParams = kFirstServerParam + kServerParams.size();
+inline constexpr std::array<const char*, kNumParams> kParamNames = [] {
+  std::array<const char*, kNumParams> names{"alpha"};
+  for (std::size_t i = 0; i < kLinkParams.size(); ++i) names[kFirstLinkParam + i] = kLinkParams[i].name;
+  for (std::size_t i = 0; i < kServerParams.size(); ++i) names[kFirstServerParam + i] = kServerParams[i].name;
+  return names;
+}();
 
 /// Some of a node's parameters.
 struct ParamSet {

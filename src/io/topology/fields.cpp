@@ -9,8 +9,6 @@
 namespace gar {
 namespace {
 
-constexpr Field param_field(Param param) { return static_cast<Field>(param); }
-
 constexpr std::array kTop{FieldName{"schema", Field::kSchema},
                           FieldName{"name", Field::kTopName},
                           FieldName{"description", Field::kDescription},
@@ -19,29 +17,27 @@ constexpr std::array kTop{FieldName{"schema", Field::kSchema},
                           FieldName{"tree", Field::kTree},
                           FieldName{"nodes", Field::kNodes}};
 
-constexpr std::array kNodeFields{FieldName{"children", Field::kChildren},
-                                 FieldName{"ref", Field::kRef},
-                                 FieldName{"name", Field::kName},
-                                 FieldName{"class", Field::kClass},
-                                 FieldName{"kind", Field::kKind},
-                                 FieldName{"repeat", Field::kRepeat},
-                                 FieldName{"alpha", param_field(kAlpha)},
-                                 FieldName{"beta", param_field(kBeta)},
-                                 FieldName{"epsilon", param_field(kEpsilon)},
-                                 FieldName{"incast_threshold", param_field(kIncastThreshold)},
-                                 FieldName{"max_senders", param_field(kMaxSenders)},
-                                 FieldName{"gamma", param_field(kGamma)},
-                                 FieldName{"delta", param_field(kDelta)},
-                                 FieldName{"parent", Field::kParent}};
+// One table serves classes, nodes of a tree and nodes of a list: "children" and "ref" stand before the fields that
+// both kinds of nodes have, the parameters after them, "parent" at the end.
 constexpr std::size_t kFirstCommon = 2;
 constexpr std::size_t kFirstParam = 6;
 constexpr std::size_t kParent = kFirstParam + kNumParams;
+constexpr std::array<FieldName, kParent + 1> kNodeFields = [] {
+  std::array<FieldName, kParent + 1> fields{{{"children", Field::kChildren},
+                                             {"ref", Field::kRef},
+                                             {"name", Field::kName},
+                                             {"class", Field::kClass},
+                                             {"kind", Field::kKind},
+                                             {"repeat", Field::kRepeat}}};
+  for (std::size_t i = 0; i < kNumParams; ++i) fields[kFirstParam + i] = {kParamNames[i], static_cast<Field>(i)};
+  fields[kParent] = {"parent", Field::kParent};
+  return fields;
+}();
 
 }  // namespace
 
 std::span<const FieldName> top_fields() { return kTop; }
 
-// One table serves all three: "children" and "ref" stand before the common fields, "parent" after them.
 std::span<const FieldName> class_fields() { return std::span(kNodeFields).subspan(kFirstParam, kNumParams); }
 std::span<const FieldName> tree_fields() { return std::span(kNodeFields).first(kParent); }
 std::span<const FieldName> flat_fields() { return std::span(kNodeFields).subspan(kFirstCommon); }

@@ -9,7 +9,7 @@
 
 namespace gar {
 
-/// The first kNumParams are the parameters, in the order of Param.
+/// The first kNumParams are the parameters, in the order of kParamNames.
 enum class Field : std::uint8_t {
   kFirstParam = 0,
   kLastParam = kNumParams - 1,

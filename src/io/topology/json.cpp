@@ -17,26 +17,17 @@
 #include <utility>
 
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
-#include "io/json_reader.hpp"
+#include "gar/topology_io.hpp"
 #include "io/text_file.hpp"
 #include "io/topology/document.hpp"
 
 namespace gar {
 namespace {
 
-// Read within a second; a flat list of a million servers fits.
-constexpr std::int64_t kMaxFileBytes = 64 << 20;
 // References that change parameters copy a list of children; this bounds what a short file can ask for.
 constexpr std::size_t kMaxCopiedRuns = 10'000'000;
 
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-
-// Looks for the words first, since a topology of a million nodes is not to be read twice.
-bool is_profile(std::string_view text) {
-  constexpr std::string_view kFamily = "gar.profile/";
-  return text.find(kFamily) != std::string_view::npos && peek_schema(text).starts_with(kFamily);
-}
 
 // A node whose parameters are known but whose place in the tree is not.
 struct Resolved {
@@ -108,29 +99,33 @@ void Resolver::check_kind(std::int32_t id, bool is_server) const {
 NodeId Resolver::emit(std::int32_t id, Resolved resolved, bool is_root) {
   const bool is_server = resolved.children.empty();
   const ParamSet& params = resolved.params;
-  const auto need = [&](Param param, const char* why) {
+  const auto need = [&](std::size_t param, const char* why) {
     if (!params.has[param]) fail(id, kParamNames[param], missing_param(why));
     return params.value[param];
+  };
+  // Sets the fields of a link or server out of the parameters from `first` on.
+  const auto read = [&](const auto& table, std::size_t first, auto& out, const char* why) {
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const std::size_t param = first + i;
+      if (params.has[param] || !table[i].is_optional) out.*table[i].value = need(param, why);
+    }
   };
   Node node;
   node.name = std::move(resolved.name);
   node.alpha = need(kAlpha, "every node needs its latency in seconds");
   if (is_root) {
-    for (const Param param : {kBeta, kEpsilon, kIncastThreshold, kMaxSenders}) {
+    for (std::size_t param = kFirstLinkParam; param < kFirstServerParam; ++param) {
       if (spec(id).params.has[param]) {
         fail(id, kParamNames[param], "the root has no link to a parent; leave this field out");
       }
     }
   } else {
-    constexpr const char* kWhy = "every node but the root needs it for the link to its parent";
-    node.uplink = {need(kBeta, kWhy), need(kEpsilon, kWhy), need(kIncastThreshold, kWhy),
-                   params.has[kMaxSenders] ? params.value[kMaxSenders] : 0};
+    read(kLinkParams, kFirstLinkParam, node.uplink, "every node but the root needs it for the link to its parent");
   }
   if (is_server) {
-    constexpr const char* kWhy = "a node without children is a server and needs it";
-    node.server = {need(kGamma, kWhy), need(kDelta, kWhy)};
+    read(kServerParams, kFirstServerParam, node.server, "a node without children is a server and needs it");
   } else {
-    for (const Param param : {kGamma, kDelta}) {
+    for (std::size_t param = kFirstServerParam; param < kNumParams; ++param) {
       if (params.has[param]) {
         fail(id, spec(id).params.has[param] ? kParamNames[param] : "class",
              fmt::format("gives {} to a node with children; only servers have it, and a server has no children",
@@ -349,33 +344,11 @@ void Resolver::check_flat_cycles(const std::vector<std::int32_t>& parent, const 
 }  // namespace
 
 Topology parse_topology(std::string_view text, const std::string& source) {
-  if (text.size() > static_cast<std::size_t>(kMaxFileBytes)) {
-    throw ParseError(fmt::format("{}: has {} bytes; at most {} are accepted", source, text.size(), kMaxFileBytes));
+  if (text.size() > static_cast<std::size_t>(kMaxTopologyBytes)) {
+    throw ParseError(fmt::format("{}: has {} bytes; at most {} are accepted", source, text.size(), kMaxTopologyBytes));
   }
   const TopologyDocument document = parse_topology_document(text, source);
   return Resolver(document).run();
-}
-
-Topology read_topology_file(const std::string& path) {
-  return parse_topology(read_text_file(path, kMaxFileBytes), path);
-}
-
-Topology load_topology(const std::string& spec_or_path) {
-  std::error_code ignored;
-  const auto status = std::filesystem::status(spec_or_path, ignored);
-  const bool is_there = std::filesystem::exists(status) && !std::filesystem::is_directory(status);
-  const bool is_path = spec_or_path.find('/') != std::string::npos || spec_or_path.ends_with(".json");
-  if (is_there || is_path) {
-    const std::string text = read_text_file(spec_or_path, kMaxFileBytes);
-    return is_profile(text) ? parse_profile(text, spec_or_path).topology : parse_topology(text, spec_or_path);
-  }
-  try {
-    return topology_from_spec(spec_or_path);
-  } catch (const InvalidArgument& error) {
-    if (spec_or_path.find(':') != std::string::npos) throw;  // nobody takes a generator for a file
-    throw InvalidArgument(
-        fmt::format("{}, or the path of a topology file (there is no file of that name)", error.what()));
-  }
 }
 
 }  // namespace gar

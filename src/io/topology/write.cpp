@@ -5,23 +5,20 @@
 // as many digits as it takes to read the same double again.
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <ostream>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/index.hpp"
-#include "gar/io.hpp"
+#include "gar/topology_io.hpp"
+#include "io/json_text.hpp"
 #include "io/topology/document.hpp"
 
 namespace gar {
 namespace {
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // Names that are new each time: "rack", "rack-2", "rack-3".
 class UniqueNames {
@@ -39,7 +36,8 @@ class UniqueNames {
   std::unordered_set<std::string> taken_;
 };
 
-using ParamKey = std::tuple<bool, double, double, double, double, double, double, double>;
+/// Whether a node is a server, and all its parameters.
+using ParamKey = std::pair<bool, std::array<double, kNumParams>>;
 
 class Writer {
  public:
@@ -58,9 +56,14 @@ class Writer {
 
  private:
   ParamKey key(const Node& node) const {
-    return {
-        node.is_server(),        node.alpha,        node.uplink.beta, node.uplink.epsilon, node.uplink.incast_threshold,
-        node.uplink.max_senders, node.server.gamma, node.server.delta};
+    ParamKey out{node.is_server(), {node.alpha}};
+    for (std::size_t i = 0; i < kLinkParams.size(); ++i) {
+      out.second[kFirstLinkParam + i] = node.uplink.*kLinkParams[i].value;
+    }
+    for (std::size_t i = 0; i < kServerParams.size(); ++i) {
+      out.second[kFirstServerParam + i] = node.server.*kServerParams[i].value;
+    }
+    return out;
   }
 
   // Nodes that more than one run refers to.
@@ -96,12 +99,13 @@ class Writer {
 
   void write_params(const Node& node, bool is_root) {
     out_ << fmt::format("\"alpha\": {}", node.alpha);
-    if (!is_root) {
-      out_ << fmt::format(", \"beta\": {}, \"epsilon\": {}, \"incast_threshold\": {}", node.uplink.beta,
-                          node.uplink.epsilon, node.uplink.incast_threshold);
-      if (node.uplink.max_senders > 0) out_ << fmt::format(", \"max_senders\": {}", node.uplink.max_senders);
-    }
-    if (node.is_server()) out_ << fmt::format(", \"gamma\": {}, \"delta\": {}", node.server.gamma, node.server.delta);
+    const auto write_all = [&](const auto& table, const auto& params) {
+      for (const auto& [name, unit, value, is_optional] : table) {
+        if (!is_optional || params.*value > 0) out_ << fmt::format(", \"{}\": {}", name, params.*value);
+      }
+    };
+    if (!is_root) write_all(kLinkParams, node.uplink);
+    if (node.is_server()) write_all(kServerParams, node.server);
   }
 
   void write_classes() {

@@ -36,12 +36,6 @@ std::int64_t units_moved(const Step& step) {
   return units + covered(std::move(all)) + covered(std::move(with_own));
 }
 
-Plan half_of(const Plan& plan, Collective collective) {
-  return collective == Collective::kAllReduce       ? plan
-         : collective == Collective::kReduceScatter ? as_reduce_scatter(plan)
-                                                    : as_all_gather(plan);
-}
-
 }  // namespace
 
 double memory_traffic(const Plan& plan, double vector_bytes) {
@@ -63,7 +57,7 @@ std::optional<double> memory_traffic_of(const std::string& algorithm, Collective
   try {
     const AlgorithmSpec spec = parse_algorithm(algorithm);
     if (is_tree_planner(spec)) return std::nullopt;
-    return memory_traffic(half_of(build_plan(spec, num_ranks), collective), vector_bytes);
+    return memory_traffic(as_collective(build_plan(spec, num_ranks), collective), vector_bytes);
   } catch (const InvalidArgument&) {
     return std::nullopt;
   }

@@ -90,8 +90,8 @@ void BenchBuffers::restore() {
   if (cuda_ != nullptr) cuda_->synchronize();
 }
 
-Call BenchBuffers::call(std::int64_t operation, bool is_native) const {
-  Call out{shape_.collective, input_.target(), work_.target(), shape_.size.count, shape_.type, shape_.op};
+CollectiveCall BenchBuffers::call(std::int64_t operation, bool is_native) const {
+  CollectiveCall out{shape_.collective, input_.target(), work_.target(), shape_.size.count, shape_.type, shape_.op};
   if (!shape_.in_place) return out;
   std::byte* slot = work_.target() + operation * slot_bytes();
   out.in = out.out = slot;

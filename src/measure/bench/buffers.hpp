@@ -62,7 +62,7 @@ class BenchBuffers {
   /// In place: puts the input back into every slot.
   void restore();
   /// The call of one operation of a batch. `is_native`: of MPI, which has its own idea of an in-place ReduceScatter.
-  [[nodiscard]] Call call(std::int64_t operation, bool is_native) const;
+  [[nodiscard]] CollectiveCall call(std::int64_t operation, bool is_native) const;
   /// Elements that are not as they must be after one operation on slot 0; an input that was changed, or a write beyond
   /// the end, counts too.
   [[nodiscard]] std::int64_t num_wrong(const BenchData& data, bool is_native) const;

@@ -32,39 +32,22 @@ struct Runner {
 
   [[nodiscard]] bool is_of_mpi() const { return mpi != nullptr; }
   /// Complete when it returns.
-  void run(const Call& call) {
+  void run(const CollectiveCall& call) {
     if (mpi != nullptr) {
       mpi->native(call);
       return;
     }
-    start(call);
+    communicator->run(call);
   }
   /// Several, one after the other. On a GPU they follow each other in a stream, and only the end is waited for.
-  void run_all(const std::vector<Call>& calls) {
+  void run_all(const std::vector<CollectiveCall>& calls) {
     if (cuda == nullptr) {
-      for (const Call& call : calls) run(call);
+      for (const CollectiveCall& call : calls) run(call);
       return;
     }
     const Stream stream = cuda->stream();
-    for (const Call& call : calls) start(call, stream);
+    for (const CollectiveCall& call : calls) communicator->run(call, stream);
     communicator->synchronize(stream);
-  }
-
- private:
-  /// With a stream: returns when it is in that.
-  template <class... S>
-  void start(const Call& call, S... stream) {
-    switch (call.collective) {
-      case Collective::kAllReduce:
-        communicator->all_reduce(call.in, call.out, call.count, call.type, call.op, stream...);
-        break;
-      case Collective::kReduceScatter:
-        communicator->reduce_scatter(call.in, call.out, call.count, call.type, call.op, stream...);
-        break;
-      case Collective::kAllGather:
-        communicator->all_gather(call.in, call.out, call.count, call.type, stream...);
-        break;
-    }
   }
 };
 
@@ -127,7 +110,7 @@ void Round::check(std::size_t runner, std::uint64_t seed, How how) {
   const BenchData data({kind_.type, kind_.op, world_.size(), seed});
   buffers_.fill(data);
   Runner& on = *runners_[runner];
-  const Call call = buffers_.call(0, on.is_of_mpi());
+  const CollectiveCall call = buffers_.call(0, on.is_of_mpi());
   if (how == How::kBlocking) {
     on.run(call);
   } else {
@@ -138,7 +121,7 @@ void Round::check(std::size_t runner, std::uint64_t seed, How how) {
 
 double Round::time(Runner& runner) {
   buffers_.restore();
-  std::vector<Call> calls;
+  std::vector<CollectiveCall> calls;
   for (std::int64_t i = 0; i < batch_; ++i) calls.push_back(buffers_.call(i, runner.is_of_mpi()));
   control_.barrier();
   const Clock::time_point start = Clock::now();
@@ -236,7 +219,8 @@ BenchResult Round::result(std::size_t runner) const {
   out.num_chunks = report.num_chunks;
   out.predicted_seconds = report.predicted_seconds;
   out.bound_seconds = bound_of(out);
-  const SizeCorrection* correction = correction_of(config_.profile, static_cast<double>(size_.bytes));
+  const SizeCorrection* correction =
+      config_.profile ? correction_of(*config_.profile, static_cast<double>(size_.bytes)) : nullptr;
   if (correction != nullptr && config_.collective == Collective::kAllReduce && out.predicted_seconds > 0) {
     out.correction = correction->factor.value;
     out.predicted_seconds *= out.correction;

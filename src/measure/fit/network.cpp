@@ -146,6 +146,7 @@ namespace {
 void place_on_gpus(CudaSession& cuda, const FitConfig& config, FitNetwork& out) {
   const auto num_ranks = static_cast<double>(out.host_of.size());
   out.provenance.transport = num_ranks > 1 ? std::string(to_string(config.transport)) : "";
+  if (num_ranks > 1 && config.transport == TransportKind::kCudaIpc) out.access = OperandAccess::kDirect;
   out.cores = shared_cores(out.topology, cuda.num_devices(), num_ranks);
 }
 

@@ -14,6 +14,7 @@ struct FitNetwork {
   Topology topology;  ///< one server per rank
   double cores = 0;   ///< as in Measurements
   bool is_memory = false;
+  OperandAccess access = OperandAccess::kCopied;
   Provenance provenance = {};
   std::vector<int> host_of = {};       ///< of every rank
   bool has_messages = false;           ///< something goes through MPI

@@ -76,7 +76,8 @@ class Run {
         engine_(world, control_, engine_options()) {}
 
   FitRun run() {
-    FitRun out{Measurements{network_.topology, network_.cores, {}, {}, network_.provenance, network_.is_memory}};
+    FitRun out{Measurements{
+        network_.topology, network_.cores, {}, {}, network_.provenance, network_.is_memory, network_.access}};
     sizes_.collective = config_.sizes;
     const bool has_network = world_.size() > 1;
     out.is_stopped = has_network && sizes_.collective.empty() && !choose_lengths();

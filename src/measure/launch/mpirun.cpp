@@ -186,11 +186,7 @@ std::optional<std::string> find_on_path(const std::string& name) {
 
 std::optional<MpiLibrary> library_of(const std::string& launcher) {
   constexpr double kMaxSeconds = 5;
-  const std::string text = output_of({launcher, "--version"}, kMaxSeconds);
-  const auto has = [&](const char* name) { return text.find(name) != std::string::npos; };
-  if (has("Open MPI") || has("OpenRTE") || has("open-mpi")) return MpiLibrary::kOpenMpi;
-  if (has("HYDRA") || has("MPICH")) return MpiLibrary::kMpich;
-  return std::nullopt;
+  return mpi_library_of(output_of({launcher, "--version"}, kMaxSeconds));
 }
 
 std::string_view title(MpiLibrary library) { return library == MpiLibrary::kOpenMpi ? "Open MPI" : "MPICH"; }

@@ -304,7 +304,7 @@ class Sweep {
   template <bool kStreaming>
   HWY_NOINLINE void fold_groups(std::int64_t begin, std::int64_t end) const {
     constexpr auto kBlock = kAccumulatorBytes / static_cast<std::int64_t>(sizeof(Lane));
-    // Not on the stack, which may be small in somebody's thread pool.
+    // Not on the stack, which may be small in a thread pool of the caller.
     const auto memory = hwy::AllocateAligned<Lane>(static_cast<std::size_t>(kBlock));
     Lane* const accumulators = memory.get();
     const std::int64_t num_groups = (pass_.num_operands + kGroup - 1) / kGroup;

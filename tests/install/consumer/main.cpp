@@ -2,9 +2,9 @@
 #include <iostream>
 
 #include "gar/algorithms.hpp"
-#include "gar/io.hpp"
 #include "gar/model.hpp"
 #include "gar/topology.hpp"
+#include "gar/topology_io.hpp"
 #include "gar/verify.hpp"
 
 int main() {

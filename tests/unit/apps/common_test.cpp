@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "apps/gar/views/json_output.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/topology.hpp"
@@ -13,39 +12,7 @@
 namespace gar::cli {
 namespace {
 
-TEST(FormatSeconds, ChoosesTheUnit) {
-  EXPECT_EQ(format_seconds(0), "0 s");
-  EXPECT_EQ(format_seconds(1.2344), "1.234 s");
-  EXPECT_EQ(format_seconds(12.3456), "12.35 s");
-  EXPECT_EQ(format_seconds(0.0123), "12.30 ms");
-  EXPECT_EQ(format_seconds(45.6e-6), "45.60 us");
-  EXPECT_EQ(format_seconds(45.6e-6, 3), "45.6 us");
-  EXPECT_EQ(format_seconds(7e-9), "7.000 ns");
-  EXPECT_EQ(format_seconds(0.99999), "1.000 s");  // rounded before the unit is chosen
-  EXPECT_EQ(format_seconds(1e-3), "1.000 ms");
-  EXPECT_EQ(format_seconds(1e-6), "1.000 us");
-  EXPECT_EQ(format_seconds(1e-9), "1.000 ns");
-  EXPECT_EQ(format_seconds(123456), "123500 s");
-  EXPECT_EQ(format_seconds(-0.5), "-500.0 ms");
-  EXPECT_EQ(format_seconds(1e-300), "1e-291 ns");
-}
-
-TEST(FormatBytes, ChoosesTheUnit) {
-  EXPECT_EQ(format_bytes(0), "0 B");
-  EXPECT_EQ(format_bytes(999), "999 B");
-  EXPECT_EQ(format_bytes(1000), "1 kB");
-  EXPECT_EQ(format_bytes(4e8), "400 MB");
-  EXPECT_EQ(format_bytes(1.5e9), "1.5 GB");
-  EXPECT_EQ(format_bytes(999'999), "1 MB");
-}
-
 TEST(FormatCount, CanBeTypedBack) {
-  EXPECT_EQ(format_count(0), "0");
-  EXPECT_EQ(format_count(10), "10");
-  EXPECT_EQ(format_count(12'345), "12345");
-  EXPECT_EQ(format_count(100'000'000), "1e8");
-  EXPECT_EQ(format_count(32'000'000), "3.2e7");
-  EXPECT_EQ(format_count(123'456'789), "123456789");
   for (const std::int64_t count : {std::int64_t{1}, std::int64_t{32'000'000}, std::int64_t{7'654'321}}) {
     EXPECT_EQ(parse_count("--count", format_count(count)), count);
   }
@@ -67,12 +34,6 @@ TEST(Color, FlagGoesBeforeEnvironment) {
   EXPECT_TRUE(use_color(ColorMode::kAlways, stdout));
   EXPECT_FALSE(use_color(ColorMode::kNever, stdout));
   EXPECT_FALSE(use_color(ColorMode::kAuto, stdout));
-}
-
-TEST(Json, EveryDocumentSaysWhatItIs) {
-  const Json document = json_document("gar.test/1");
-  EXPECT_EQ(document["gar_version"], std::string(version()));
-  EXPECT_EQ(document["schema"], "gar.test/1");
 }
 
 TEST(VectorSizeOptions, NeedExactlyOneOfSizeAndCount) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -17,10 +18,10 @@
 #include "apps/gar/views/bench_report.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
 #include "gar/measure/bench.hpp"
 #include "gar/measure/fit.hpp"
 #include "gar/measure/world.hpp"
+#include "gar/profile_io.hpp"
 #include "measure/bench/bound.hpp"
 #include "measure/bench/buffers.hpp"
 
@@ -194,7 +195,7 @@ TEST(CudaWorld, RanksShareGpus) {
 }
 
 /// Runs an operation of one rank on the device's memory: the result is the input.
-std::int64_t wrong_after(bool in_place, const std::function<void(const Call&)>& damage) {
+std::int64_t wrong_after(bool in_place, const std::function<void(const CollectiveCall&)>& damage) {
   FakeCuda cuda;
   BenchBuffers buffers(4000, in_place ? 8000 : 0, &cuda);
   BenchBuffers::Shape shape;
@@ -204,7 +205,7 @@ std::int64_t wrong_after(bool in_place, const std::function<void(const Call&)>& 
   buffers.set_shape(shape);
   const BenchData data({DataType::kFloat32, ReduceOp::kSum, 1, 7});
   buffers.fill(data);
-  const Call call = buffers.call(0, false);
+  const CollectiveCall call = buffers.call(0, false);
   if (!in_place) std::memcpy(call.out, call.in, 4000);
   damage(call);
   return buffers.num_wrong(data, false);
@@ -213,9 +214,9 @@ std::int64_t wrong_after(bool in_place, const std::function<void(const Call&)>& 
 TEST(DeviceBuffers, AreCheckedOnTheDevice) {
   for (const bool in_place : {false, true}) {
     const std::int64_t guard = in_place ? 8000 : 4000;
-    EXPECT_EQ(wrong_after(in_place, [](const Call&) {}), 0);
-    EXPECT_EQ(wrong_after(in_place, [](const Call& call) { static_cast<float*>(call.out)[999] += 1; }), 1);
-    EXPECT_EQ(wrong_after(in_place, [&](const Call& call) { static_cast<char*>(call.out)[guard] = 0; }), 1);
+    EXPECT_EQ(wrong_after(in_place, [](const CollectiveCall&) {}), 0);
+    EXPECT_EQ(wrong_after(in_place, [](const CollectiveCall& call) { static_cast<float*>(call.out)[999] += 1; }), 1);
+    EXPECT_EQ(wrong_after(in_place, [&](const CollectiveCall& call) { static_cast<char*>(call.out)[guard] = 0; }), 1);
   }
   // Nobody wrote a result: the garbage of before is still there.
   FakeCuda cuda;
@@ -242,7 +243,7 @@ TEST(DeviceReport, HasTheBound) {
   BenchOutcome outcome;
   outcome.copy_bytes_per_s = 4.2e12;
   expect_part(bench_footer({result}, outcome), "at the 4.20 TB/s of a copy in GPU memory");
-  const Json document = bench_document(config, {4, "a GPU", {result}, {}, outcome});
+  const auto document = nlohmann::json::parse(bench_document(config, {4, "a GPU", {result}, {}, outcome}));
   EXPECT_EQ(document["device"], "cuda");
   EXPECT_EQ(document["copy_bytes_per_s"], 4.2e12);
   EXPECT_EQ(document["results"][0]["bound_seconds"], 1e-3);
@@ -331,6 +332,7 @@ TEST(DeviceFit, OfOneProcessHasReductionsAlone) {
 TEST(DeviceFit, OfTwoProcessesHasTheTransportToo) {
   const int code = measure_fit(2, [](const FitRun& run) {
     EXPECT_EQ(run.measurements.provenance.transport, "cuda-ipc");
+    EXPECT_EQ(run.measurements.access, OperandAccess::kDirect);
     EXPECT_EQ(run.measurements.cores, 1) << "two ranks share the one GPU";
     EXPECT_TRUE(run.measurements.is_memory);
     std::set<ObservationKind> kinds;

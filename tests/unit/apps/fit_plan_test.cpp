@@ -1,6 +1,4 @@
 // What `gar fit` measures for which network, in which order, and how it spends a budget.
-#include "gar/fit_design.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,11 +6,12 @@
 #include <numeric>
 #include <set>
 
+#include "apps/gar/verbs/fit_options.hpp"
+#include "gar/errors.hpp"
+#include "gar/fit_design.hpp"
 #include "measure/fit/counters.hpp"
 #include "measure/fit/links.hpp"
 #include "measure/fit/network.hpp"
-#include "apps/gar/verbs/fit_options.hpp"
-#include "gar/errors.hpp"
 
 namespace gar::cli {
 namespace {

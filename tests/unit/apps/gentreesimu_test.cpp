@@ -1,11 +1,12 @@
 // Table `tab:gentreesimu` of the paper: the laws against its cells, and the checks of the reproduction.
+#include "apps/gar/reproduce/gentreesimu.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 #include <string>
 
-#include "apps/gar/reproduce/gentreesimu.hpp"
 #include "apps/gar/reproduce/gentreesimu_laws.hpp"
 #include "gar/model.hpp"
 #include "gar/topology.hpp"

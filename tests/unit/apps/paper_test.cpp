@@ -1,4 +1,6 @@
 // The files of data/paper: the program carries them, they hold what the figures show, and what our fit makes of them.
+#include "apps/gar/reproduce/paper.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,9 +9,8 @@
 #include <vector>
 
 #include "apps/gar/reproduce/calc.hpp"
-#include "apps/gar/reproduce/paper.hpp"
 #include "gar/errors.hpp"
-#include "gar/io.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 namespace {

@@ -8,6 +8,8 @@
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/views/profile_show.hpp"
 #include "gar/errors.hpp"
+#include "gar/explain_profile.hpp"
+#include "gar/fit_report.hpp"
 
 namespace gar::cli {
 namespace {
@@ -31,22 +33,6 @@ TEST(Network, TopologyProfileOrBoth) {
   (void)load_network({"tree:2x3x4", kJune}, Notes::kOmit);
   (void)load_network({"tree:3x4", kJune});
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
-}
-
-TEST(ProfileShow, IncastInWords) {
-  LevelProfile level;
-  level.beta.value = 1e-8;
-  EXPECT_EQ(incast_words(level), "unknown: not measured");
-  level.most_senders = 3;
-  EXPECT_EQ(incast_words(level), "unknown: only up to 3 senders were measured");
-  level.incast = Incast::kNone;
-  EXPECT_EQ(incast_words(level), "none up to 3 senders");
-  level.incast = Incast::kDrift;
-  level.epsilon.value = 2e-10;
-  EXPECT_EQ(incast_words(level), "drift: each sender more costs 2% of beta, without a threshold, up to 3 senders");
-  level.incast = Incast::kPresent;
-  level.incast_threshold.value = 2;
-  EXPECT_EQ(incast_words(level), "present: above 2 senders each one more costs 2% of beta (up to 3 measured)");
 }
 
 // Errors 0.5, 0, 0.1, 0.2, 0.3, 0.4, -0.6: sorted 0 .1 .2 .3 .4 .5 .6

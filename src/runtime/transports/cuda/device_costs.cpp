@@ -82,10 +82,9 @@ LocalCosts measure() {
     }) / static_cast<double>(kFloats);
   };
   LocalCosts costs = built_in();
-  const double two = per_float(2);
-  const double eight = per_float(kOperands);
-  costs.delta = std::max((7 * two - eight) / 12, kSmallest);
-  costs.gamma = std::max(two - 3 * costs.delta, kSmallest);
+  const ServerParams reduction = reduction_costs(per_float(2), per_float(kOperands), kSmallest);
+  costs.gamma = reduction.gamma;
+  costs.delta = reduction.delta;
   const DeviceCopy copy{job.out, job.operands[0], kFloats * 4};
   costs.beta = watch.seconds([&](CudaStream stream) { launch_copies(std::span(&copy, 1), stream); }) /
                static_cast<double>(kFloats);
@@ -131,18 +130,25 @@ double measure_seconds(DeviceTransport& transport, Plan plan, std::int64_t count
   check_cuda(cudaMemset(memory.data(), 0, static_cast<std::size_t>(all)), "cudaMemset");
   check_cuda(cudaDeviceSynchronize(), "cudaMemset");
   const std::byte* in = memory.data() + (collective == Collective::kAllGather ? transport.rank() * block : 0);
+  const CollectiveCall call{.collective = collective, .in = in, .out = memory.data(), .count = count};
+  const Operands operands{.in = call.in,
+                          .out = call.out,
+                          .in_bytes = block,
+                          .out_bytes = all,
+                          .stream = std::nullopt,
+                          .schedule = &schedule};
   std::vector<double> times;
   for (int round = 0; round < kMeasuredRounds; ++round) {
     Signature signature;
     signature.sequence = sequence + static_cast<std::uint64_t>(round);
-    signature.collective = collective;
-    signature.count = count;
+    signature.collective = call.collective;
+    signature.count = call.count;
     signature.plan = schedule.fingerprint;
     const auto begin = std::chrono::steady_clock::now();
     try {
-      transport.begin(signature, {in, memory.data(), block, all, std::nullopt, &schedule});
-      Execution execution(transport, schedule, {in, memory.data(), DataType::kFloat32, ReduceOp::kSum}, 0);
-      while (!execution.advance()) transport.wait();
+      transport.begin(signature, operands);
+      Execution execution(transport, schedule, call, 0);
+      while (!execution.advance() || !transport.try_complete()) transport.wait();
     } catch (const std::exception& e) {
       // Streams that wait for a dead peer would hold up the release of the memory for ever.
       transport.fail(e.what());

@@ -77,7 +77,7 @@ std::shared_ptr<void> DeviceTransport::enter() {
 
 TransportLimits DeviceTransport::limits() const {
   // One stream does one thing after the other: nothing overlaps, and one chunk has the fewest launches.
-  return {1, 0, 0, std::numeric_limits<std::int64_t>::max(), true, true};
+  return {.num_slots = 1, .least_chunk_bytes = std::numeric_limits<std::int64_t>::max(), .needs_sources = true};
 }
 
 void DeviceTransport::check_buffer(const void* pointer, const char* name) const {
@@ -94,23 +94,23 @@ void DeviceTransport::check_buffer(const void* pointer, const char* name) const 
                   name, what, device_));
 }
 
-void DeviceTransport::check_buffers(const Site& site) const {
-  check_buffer(site.in, "in");
-  if (site.out != site.in) check_buffer(site.out, "out");
-  const std::int64_t alignment = site.schedule == nullptr ? 1 : site.schedule->element_size;
-  for (const void* pointer : {site.in, static_cast<const void*>(site.out)}) {
+void DeviceTransport::check_buffers(const Operands& operands) const {
+  check_buffer(operands.in, "in");
+  if (operands.out != operands.in) check_buffer(operands.out, "out");
+  const std::int64_t alignment = operands.schedule == nullptr ? 1 : operands.schedule->element_size;
+  for (const void* pointer : {operands.in, static_cast<const void*>(operands.out)}) {
     if (reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(alignment) != 0) {
       throw InvalidArgument(
           fmt::format("`{}` is at {}; accepted on a GPU are addresses that are multiples of the "
                       "element's {} bytes",
-                      pointer == site.in ? "in" : "out", pointer, alignment));
+                      pointer == operands.in ? "in" : "out", pointer, alignment));
     }
   }
 }
 
-void DeviceTransport::choose_stream(const Site& site) {
-  is_blocking_ = !site.stream;
-  const auto chosen = site.stream ? static_cast<CudaStream>(site.stream->handle) : own_;
+void DeviceTransport::choose_stream(const Operands& operands) {
+  is_blocking_ = !operands.stream;
+  const auto chosen = operands.stream ? static_cast<CudaStream>(operands.stream->handle) : own_;
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check_cuda(cudaStreamIsCapturing(chosen, &status), "cudaStreamIsCapturing");
   is_capturing_ = status != cudaStreamCaptureStatusNone;
@@ -121,13 +121,13 @@ void DeviceTransport::choose_stream(const Site& site) {
   compute_.set_stream(chosen);
 }
 
-void DeviceTransport::begin(const Signature& signature, const Site& site) {
+void DeviceTransport::begin(const Signature& signature, const Operands& operands) {
   is_intact_ = false;
   if (has_failed_ && control_ == nullptr) throw TransportError("this communicator has failed before");
   if (control_ != nullptr) control_->begin(signature, {});
   has_met_ = false;
   has_recorded_ = false;
-  has_elements_ = site.in_bytes > 0;
+  has_elements_ = operands.in_bytes > 0;
   is_entering_ = true;
   has_user_stream_ = false;
   is_gpu_awaited_ = false;
@@ -135,16 +135,16 @@ void DeviceTransport::begin(const Signature& signature, const Site& site) {
   notice_ = {};
   problem_ = nullptr;
   try {
-    choose_stream(site);
+    choose_stream(operands);
     if (has_elements_) {
-      check_buffers(site);
+      check_buffers(operands);
       if (is_capturing_) compute_.keep_scratch();
-      if (site.schedule != nullptr) {
-        check_operands(*site.schedule, site.schedule->full);
-        check_operands(*site.schedule, site.schedule->last);
-        compute_.reserve_scratch(scratch_bytes(*site.schedule, limits()));
+      if (operands.schedule != nullptr) {
+        check_operands(*operands.schedule, operands.schedule->full);
+        check_operands(*operands.schedule, operands.schedule->last);
+        compute_.reserve_scratch(scratch_bytes(*operands.schedule, limits()));
       }
-      prepare(site, notice_.words);
+      prepare(operands, notice_.words);
     }
   } catch (const std::exception& e) {
     problem_ = std::current_exception();
@@ -223,7 +223,7 @@ bool DeviceTransport::is_idle(Stream stream) {
 }
 
 void DeviceTransport::look_after_peers() {
-  // Everybody has come. What the user has put into streams before may take as long as it likes.
+  // All ranks have begun. What the user has put into streams before may take as long as it likes.
   if (control_ != nullptr) control_->check_peers(false);
   check_device();
 }

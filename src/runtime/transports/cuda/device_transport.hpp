@@ -19,7 +19,7 @@
 
 namespace gar {
 
-class DeviceTransport : public Transport {
+class DeviceTransport : public Transport, public DeviceSide {
  public:
   /// Takes part with the current device. `control` connects the ranks' processes; without it they do not meet.
   DeviceTransport(std::unique_ptr<SharedTransport> control, int rank, int size);
@@ -32,15 +32,16 @@ class DeviceTransport : public Transport {
   [[nodiscard]] TransportLimits limits() const override;
   [[nodiscard]] bool allows_threads() const final { return true; }
   [[nodiscard]] DeviceCompute& compute() final { return compute_; }
-  [[nodiscard]] bool is_on_device() const final { return true; }
-  [[nodiscard]] bool is_intact() const final { return is_intact_; }
-  [[nodiscard]] std::shared_ptr<void> enter() final;
+  [[nodiscard]] DeviceSide* device() final { return this; }
 
-  void begin(const Signature& signature, const Site& site) final;
+  [[nodiscard]] std::shared_ptr<void> enter() final;
+  [[nodiscard]] bool is_intact() const final { return is_intact_; }
   bool try_meet() final;
-  bool try_open(Flight& flight) override;
   bool try_complete() final;
   bool is_idle(Stream stream) final;
+
+  void begin(const Signature& signature, const Operands& operands) final;
+  bool try_open(Flight& flight) override;
   void wait() final;
   void progressed() final;
   void fail(std::string_view reason) noexcept final;
@@ -55,15 +56,15 @@ class DeviceTransport : public Transport {
   };
 
   /// An operation with elements: reserves memory, and writes what peers need to know. May throw, then no rank begins.
-  virtual void prepare(const Site& site, std::array<std::byte, kNoticeBytes>& words) = 0;
+  virtual void prepare(const Operands& operands, std::array<std::byte, kNoticeBytes>& words) = 0;
   /// All ranks take part; `notices` are in the order of ranks (empty: they do not meet).
   virtual void agree(std::span<const Notice* const> notices) = 0;
-  /// All ranks shall have come when this, in the stream, is done. Called where they do not meet on the host, for
-  /// operations without elements.
+  /// When this is done in the stream, all ranks have begun the operation. Called for operations without elements where
+  /// the ranks do not meet on the host.
   virtual void meet_on_device() {}
   /// Called now and then while this rank waits: throws when what connects the GPUs has failed.
   virtual void check_device() {}
-  /// Ends waits in streams that nobody will fulfil. Called again and again until the stream is empty.
+  /// Ends waits in streams that no rank will fulfil. Called again and again until the stream is empty.
   virtual void release() noexcept = 0;
   /// To be called by destructors: as enter, and waits for what is in streams, as far as the peers are alive.
   [[nodiscard]] std::shared_ptr<void> enter_for_good() noexcept;
@@ -71,13 +72,12 @@ class DeviceTransport : public Transport {
 
   [[nodiscard]] CudaStream stream() const { return compute_.stream(); }
   [[nodiscard]] bool is_capturing() const { return is_capturing_; }
-  [[nodiscard]] int device() const { return device_; }
   [[nodiscard]] SharedTransport* control() { return control_.get(); }
   [[nodiscard]] bool has_failed() const { return has_failed_; }
 
  private:
-  void choose_stream(const Site& site);
-  void check_buffers(const Site& site) const;
+  void choose_stream(const Operands& operands);
+  void check_buffers(const Operands& operands) const;
   void check_buffer(const void* pointer, const char* name) const;
   [[noreturn]] void refuse(std::span<const Notice* const> notices);
   void look_after_peers();
@@ -101,7 +101,7 @@ class DeviceTransport : public Transport {
   bool has_failed_ = false;
   Notice notice_;
   std::exception_ptr problem_;
-  CudaStream user_stream_ = nullptr;  ///< that somebody waits for
+  CudaStream user_stream_ = nullptr;  ///< that synchronize() waits for
   bool has_user_stream_ = false;
   bool is_entering_ = false;     ///< an operation is on its way into a stream
   bool is_gpu_awaited_ = false;  ///< and not the other ranks

@@ -17,15 +17,15 @@ using FixedTable = Table<kMaxFixedJobs, kMaxFixedJobs * kFanIn>;
 
 template <class T, int kFanIn>
 __global__ void __launch_bounds__(kThreads) fixed_sum(const __grid_constant__ FixedTable<kFanIn> table) {
-  const Place place = find_place(table);
-  const Job& job = table.jobs[place.job];
-  const char* const* operands = table.operands + place.job * kFanIn;
-  if (place.is_edge) {
+  const ThreadWork work = find_work(table);
+  const Job& job = table.jobs[work.job];
+  const char* const* operands = table.operands + work.job * kFanIn;
+  if (work.is_edge) {
     reduce_edge<T, Sum>(job, operands, kFanIn);
     return;
   }
-  if (place.vector >= job.num_vectors) return;
-  const std::int64_t offset = offset_of<T>(job, place.vector);
+  if (work.vector >= job.num_vectors) return;
+  const std::int64_t offset = offset_of<T>(job, work.vector);
   uint4 vectors[kFanIn];
 #pragma unroll
   for (int k = 0; k < kFanIn; ++k) vectors[k] = __ldcs(reinterpret_cast<const uint4*>(operands[k] + offset));

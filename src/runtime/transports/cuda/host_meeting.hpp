@@ -19,7 +19,7 @@ void check_alike(const std::vector<int>& has_topology, const char* function);
 /// Shared memory for a few words of every rank.
 class HostMeeting {
  public:
-  /// Returns when all ranks have come. Throws TransportError.
+  /// Returns when all ranks have joined. Throws TransportError.
   HostMeeting(std::string_view name, int rank, int size, double timeout_s);
   /// Runs `body(control)`; when it throws, the other ranks are told why.
   template <class Body>

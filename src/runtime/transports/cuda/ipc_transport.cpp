@@ -16,7 +16,7 @@ namespace {
 
 /// What ranks tell each other once.
 struct Greeting {
-  DevicePlace boxes;
+  IpcAddress boxes;
   cudaUUID_t gpu{};
 };
 
@@ -33,8 +33,8 @@ void check_steps(const Schedule& schedule, const ChunkProgram& program) {
 }
 
 /// A vector that is longer than its memory would be the end of every rank's CUDA.
-void check_length(const DevicePlace& place, std::int64_t bytes, const char* name) {
-  const std::uint64_t there = place.bytes - place.offset;
+void check_length(const IpcAddress& address, std::int64_t bytes, const char* name) {
+  const std::uint64_t there = address.bytes - address.offset;
   if (static_cast<std::uint64_t>(bytes) <= there) return;
   throw InvalidArgument(
       fmt::format("`{}` has {} bytes, but only {} are left of its allocation; accepted is memory for all elements",
@@ -68,7 +68,7 @@ TransportLimits IpcTransport::limits() const {
 
 void IpcTransport::meet_peers() {
   Greeting own;
-  own.boxes = place_of(own_boxes_.data(), "mailboxes");
+  own.boxes = ipc_address_of(own_boxes_.data(), "mailboxes");
   own.gpu = current_gpu();
   const std::vector<Greeting> all = exchange_once(*control(), 1, own);
   std::vector<cudaUUID_t> gpus;
@@ -85,37 +85,37 @@ void IpcTransport::meet_peers() {
     boxes_[static_cast<std::size_t>(peer)] = {reinterpret_cast<std::uint32_t*>(base), size()};
   }
   num_sharing_ = most_sharing(gpus);
-  // Nobody writes into a box before its owner has emptied it, and everybody has come.
+  // No rank writes into a box before its owner has emptied it and all ranks are here.
   static_cast<void>(exchange_once(*control(), 2, 0));
 }
 
-void IpcTransport::prepare(const Site& site, std::array<std::byte, kNoticeBytes>& words) {
-  static_assert(sizeof(Places) <= kNoticeBytes);
-  if (site.schedule != nullptr) {
-    check_steps(*site.schedule, site.schedule->full);
-    check_steps(*site.schedule, site.schedule->last);
+void IpcTransport::prepare(const Operands& operands, std::array<std::byte, kNoticeBytes>& words) {
+  static_assert(sizeof(Addresses) <= kNoticeBytes);
+  if (operands.schedule != nullptr) {
+    check_steps(*operands.schedule, operands.schedule->full);
+    check_steps(*operands.schedule, operands.schedule->last);
   }
-  Places places;
-  places.in = place_of(site.in, "in");
-  check_length(places.in, site.in_bytes, "in");
+  Addresses addresses;
+  addresses.in = ipc_address_of(operands.in, "in");
+  check_length(addresses.in, operands.in_bytes, "in");
   // What ReduceScatter has reduced so far lies in the scratch memory.
-  const bool has_scratch = site.schedule != nullptr && scratch_bytes(*site.schedule, limits()) > 0;
-  own_ = {static_cast<const std::byte*>(site.in),
-          has_scratch ? compute().scratch(0) : static_cast<const std::byte*>(site.out)};
-  places.out = place_of(own_.out, "out");
-  if (!has_scratch) check_length(places.out, site.out_bytes, "out");
-  std::memcpy(words.data(), &places, sizeof places);
+  const bool has_scratch = operands.schedule != nullptr && scratch_bytes(*operands.schedule, limits()) > 0;
+  own_ = {static_cast<const std::byte*>(operands.in),
+          has_scratch ? compute().scratch(0) : static_cast<const std::byte*>(operands.out)};
+  addresses.out = ipc_address_of(own_.out, "out");
+  if (!has_scratch) check_length(addresses.out, operands.out_bytes, "out");
+  std::memcpy(words.data(), &addresses, sizeof addresses);
 }
 
 void IpcTransport::agree(std::span<const Notice* const> notices) {
   mappings_.begin();
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
-    Places places;
-    std::memcpy(&places, notices[static_cast<std::size_t>(peer)]->words.data(), sizeof places);
+    Addresses addresses;
+    std::memcpy(&addresses, notices[static_cast<std::size_t>(peer)]->words.data(), sizeof addresses);
     PeerBuffers& buffers = buffers_[static_cast<std::size_t>(peer)];
-    buffers.in = mappings_.open(places.in, is_capturing());
-    buffers.out = mappings_.open(places.out, is_capturing());
+    buffers.in = mappings_.open(addresses.in, is_capturing());
+    buffers.out = mappings_.open(addresses.out, is_capturing());
   }
 }
 

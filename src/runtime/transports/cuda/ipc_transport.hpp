@@ -3,7 +3,7 @@
 //
 // Streams meet through mailboxes (runtime/mailbox_protocol.hpp): a step begins with telling its receivers, waits for
 // its senders, and is one n-ary reduction or a bundle of copies straight out of the peers' buffers. Nothing is staged,
-// and nobody writes into another rank's buffers.
+// and no rank writes into another rank's buffers.
 #pragma once
 
 #include <memory>
@@ -36,9 +36,9 @@ class IpcTransport final : public DeviceTransport {
 
  private:
   /// What a rank tells the others: where its buffers are.
-  struct Places {
-    DevicePlace in;
-    DevicePlace out;
+  struct Addresses {
+    IpcAddress in;
+    IpcAddress out;
   };
   /// A peer's buffers in this process; the second one is where it keeps what it has reduced.
   struct PeerBuffers {
@@ -51,7 +51,7 @@ class IpcTransport final : public DeviceTransport {
   };
 
   void meet_peers();
-  void prepare(const Site& site, std::array<std::byte, kNoticeBytes>& words) override;
+  void prepare(const Operands& operands, std::array<std::byte, kNoticeBytes>& words) override;
   void agree(std::span<const Notice* const> notices) override;
   void release() noexcept override;
   void add(const std::vector<BoxAction>& actions);

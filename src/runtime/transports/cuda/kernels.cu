@@ -52,16 +52,16 @@ __device__ uint4 extract(const Pair& pair, unsigned past) {
 
 template <class T, class Op>
 __global__ void __launch_bounds__(kThreads) reduce_any(const __grid_constant__ OperandTable table) {
-  const Place place = find_place(table);
-  const Job& job = table.jobs[place.job];
+  const ThreadWork work = find_work(table);
+  const Job& job = table.jobs[work.job];
   const char* const* operands = table.operands + job.first_operand;
   const int num_operands = job.num_operands;
-  if (place.is_edge) {
+  if (work.is_edge) {
     reduce_edge<T, Op>(job, operands, num_operands);
     return;
   }
-  if (place.vector >= job.num_vectors) return;
-  const std::int64_t offset = offset_of<T>(job, place.vector);
+  if (work.vector >= job.num_vectors) return;
+  const std::int64_t offset = offset_of<T>(job, work.vector);
   Accumulator<T, Op> results;
 #pragma unroll 1
   for (int first = 0; first < num_operands; first += kGroup) {
@@ -85,15 +85,15 @@ __global__ void __launch_bounds__(kThreads) reduce_any(const __grid_constant__ O
 }
 
 __global__ void __launch_bounds__(kThreads) copy_any(const __grid_constant__ CopyTable table) {
-  const Place place = find_place(table);
-  const Job& job = table.jobs[place.job];
-  const char* const in = table.operands[place.job];
-  if (place.is_edge) {
+  const ThreadWork work = find_work(table);
+  const Job& job = table.jobs[work.job];
+  const char* const in = table.operands[work.job];
+  if (work.is_edge) {
     make_edge<char>(job, [&](std::int64_t i) { job.out[i] = in[i]; });
     return;
   }
-  if (place.vector >= job.num_vectors) return;
-  const std::int64_t offset = offset_of<char>(job, place.vector);
+  if (work.vector >= job.num_vectors) return;
+  const std::int64_t offset = offset_of<char>(job, work.vector);
   const Pair pair = load_pair(in + offset);
   __stcs(reinterpret_cast<uint4*>(job.out + offset), extract(pair, past_vector(in + offset)));
 }

@@ -12,7 +12,7 @@ namespace gar::device {
 struct Half;
 struct Bhalf;
 
-/// Sums of up to so many operands have kernels of their own for each number of them, which read all operands before
+/// Sums of up to this many operands have kernels of their own for each number of them, which read all operands before
 /// they add the first two.
 inline constexpr int kMaxFixedOperands = 16;
 

@@ -49,16 +49,16 @@ struct Registry {
   }
 
   /// What lies where new memory is now has been freed by its owner.
-  void close_old(int device, const DevicePlace& place) {
-    for (auto m = first_of(device, place.process); m != end_of(device, place.process);) {
+  void close_old(int device, const IpcAddress& address) {
+    for (auto m = first_of(device, address.process); m != end_of(device, address.process);) {
       const std::uint64_t base = std::get<2>(m->first);
-      const bool is_other = m->second.identity != place.identity;
-      const bool meets = base < place.base + place.bytes && place.base < base + m->second.bytes;
+      const bool is_other = m->second.identity != address.identity;
+      const bool meets = base < address.base + address.bytes && address.base < base + m->second.bytes;
       m = is_other && meets ? close(m) : std::next(m);
     }
   }
 
-  /// Room for one more; only what nobody but `user` has, and not for the operation that began at `begin`.
+  /// Makes room for one more: closes only what no one but `user` has, and has not opened since `begin`.
   void make_room(int device, std::uint64_t process, const Mappings* user, std::uint64_t begin) {
     std::size_t number = 0;
     auto oldest = mappings.end();
@@ -89,20 +89,20 @@ std::uint64_t process_number() {
 
 }  // namespace
 
-DevicePlace place_of(const void* pointer, const char* name) {
-  DevicePlace place;
-  place.process = process_number();
+IpcAddress ipc_address_of(const void* pointer, const char* name) {
+  IpcAddress address;
+  address.process = process_number();
   CUdeviceptr base = 0;
   std::size_t bytes = 0;
   check_driver(driver().get_address_range(&base, &bytes, device_address(pointer)), "cuMemGetAddressRange");
-  check_driver(driver().pointer_attribute(&place.identity, CU_POINTER_ATTRIBUTE_BUFFER_ID, device_address(pointer)),
+  check_driver(driver().pointer_attribute(&address.identity, CU_POINTER_ATTRIBUTE_BUFFER_ID, device_address(pointer)),
                "cuPointerGetAttribute");
-  place.base = base;
-  place.bytes = bytes;
-  place.offset = device_address(pointer) - base;
+  address.base = base;
+  address.bytes = bytes;
+  address.offset = device_address(pointer) - base;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's word for the same address
-  const cudaError_t error = cudaIpcGetMemHandle(&place.handle, reinterpret_cast<void*>(base));
-  if (error == cudaSuccess) return place;
+  const cudaError_t error = cudaIpcGetMemHandle(&address.handle, reinterpret_cast<void*>(base));
+  if (error == cudaSuccess) return address;
   static_cast<void>(cudaGetLastError());
   throw InvalidArgument(
       fmt::format("`{}` is device memory that other processes cannot map ({}); accepted is memory of cudaMalloc (not "
@@ -115,31 +115,31 @@ void Mappings::begin() {
   begin_ = registry().num_uses;
 }
 
-std::byte* Mappings::open(const DevicePlace& place, bool is_pinned) {
+std::byte* Mappings::open(const IpcAddress& remote, bool is_pinned) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   int device = 0;
   check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  all.close_old(device, place);
-  const Registry::Key key{device, place.process, place.base};
+  all.close_old(device, remote);
+  const Registry::Key key{device, remote.process, remote.base};
   auto known = all.mappings.find(key);
   if (known == all.mappings.end()) {
-    all.make_room(device, place.process, this, begin_);
+    all.make_room(device, remote.process, this, begin_);
     const RelaxedCapture relaxed;
     void* address = nullptr;
     check_cuda(
-        cudaIpcOpenMemHandle(&address, place.handle, cudaIpcMemLazyEnablePeerAccess),
+        cudaIpcOpenMemHandle(&address, remote.handle, cudaIpcMemLazyEnablePeerAccess),
         "cudaIpcOpenMemHandle for a peer's memory (GPUs must be able to read each other's; otherwise there is nccl)");
     Mapping mapping;
-    mapping.bytes = place.bytes;
-    mapping.identity = place.identity;
+    mapping.bytes = remote.bytes;
+    mapping.identity = remote.identity;
     mapping.address = static_cast<std::byte*>(address);
     known = all.mappings.emplace(key, std::move(mapping)).first;
   }
   known->second.last_use = ++all.num_uses;
   known->second.is_pinned = known->second.is_pinned || is_pinned;
   known->second.users.insert(this);
-  return known->second.address + place.offset;
+  return known->second.address + remote.offset;
 }
 
 void Mappings::close() {

@@ -86,14 +86,14 @@ struct Table {
 };
 
 /// What the calling thread works on.
-struct Place {
+struct ThreadWork {
   int job;
   std::int64_t vector;
   bool is_edge;  ///< the block of head and tail
 };
 
 template <class AnyTable>
-__device__ Place find_place(const AnyTable& table) {
+__device__ ThreadWork find_work(const AnyTable& table) {
   int low = 0;
   int high = table.num_jobs - 1;
   while (low < high) {

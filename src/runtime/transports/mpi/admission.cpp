@@ -7,7 +7,7 @@
 namespace gar {
 
 void MpiAdmission::expect(std::vector<Expected> messages) {
-  // Everybody begins with another sender, or all receivers would admit the same one first.
+  // Every rank begins with another sender; otherwise all receivers would admit the same one first.
   const auto distance = [&](const Expected& e) { return (rank_ - e.peer + size_) % size_; };
   std::stable_sort(messages.begin(), messages.end(),
                    [&](const Expected& a, const Expected& b) { return distance(a) < distance(b); });

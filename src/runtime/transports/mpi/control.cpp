@@ -119,12 +119,12 @@ void MpiControl::take_signatures() {
     check_mpi(MPI_Recv(&wire, sizeof wire, MPI_BYTE, status.MPI_SOURCE, tags_.signature(), comm_, MPI_STATUS_IGNORE),
               "MPI_Recv");
     peers_[static_cast<std::size_t>(status.MPI_SOURCE)].incoming.push_back(wire);
-    // Somebody who runs another plan may send to ranks that do not wait for it.
+    // A rank that runs another plan may send to ranks that do not wait for it.
     if (wire.sequence == signature_.sequence && !(from_wire(wire) == signature_)) mismatch(wire);
   }
 }
 
-/// Takes one message of somebody who gives up, if there is one.
+/// Takes one message of a rank that gives up, if there is one.
 bool MpiControl::take_abort(int source) noexcept {
   int is_there = 0;
   MPI_Status status;
@@ -198,7 +198,7 @@ void MpiControl::say_gone(int peer) noexcept {
   send_last(nullptr, 0, peer, tags_.gone());
 }
 
-bool MpiControl::has_everybody_given_up() const {
+bool MpiControl::have_all_given_up() const {
   int num_up = 0;
   for (const Peer& peer : peers_) num_up += peer.has_given_up ? 0 : 1;
   return num_up <= 1;  // this rank itself

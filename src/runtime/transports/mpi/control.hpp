@@ -1,9 +1,9 @@
-// What the ranks of an MPI communicator tell each other beside the data: what they are asked for, and that they give
-// up.
+// What the ranks of an MPI communicator tell each other in addition to the data: what they are asked for, and that they
+// give up.
 //
-// Signatures: before the first data of an operation a rank sends its signature to each rank that it sends to; nobody
-// uses the data of a rank before its signature has come and is the own one. Messages between two ranks do not overtake
-// each other, so the signature is there when the data are.
+// Signatures: before the first data of an operation a rank sends its signature to each rank that it sends to; no
+// rank uses the data of another before that one's signature has arrived and is the same as its own. Messages between
+// two ranks do not overtake each other, so the signature is there when the data are.
 #pragma once
 
 #include <mpi.h>
@@ -45,21 +45,21 @@ class MpiControl {
   [[nodiscard]] const Signature& signature() const { return signature_; }
   /// Sends the signature to a peer, once for every operation.
   void announce(int peer);
-  /// Has the peer's signature come? Throws TransportError when it is another one.
+  /// Has the peer's signature arrived? Throws TransportError when it is another one.
   bool is_agreed(int peer);
-  /// Takes in what has come from anybody. Throws TransportError when it is a rank that gives up, or one that has
+  /// Takes in what has arrived from any rank. Throws TransportError when that rank gives up, or has
   /// called something else. `is_exchange`: this rank itself takes the latency path.
   void look(bool is_exchange);
-  /// Throws TransportError when somebody has given up.
+  /// Throws TransportError when a rank has given up.
   void check_abort();
-  /// Tells everybody that this rank gives up, and why: for its own reason, or because somebody else did first. It must
+  /// Tells all ranks that this rank gives up, and why: for its own reason, or because another one did first. It must
   /// have no receive under way any more: the others take back their memory then.
   void give_up(std::string_view reason) noexcept;
-  /// After giving up: takes a message that nobody waits for any more, so that its sender gets rid of it. True when
+  /// After giving up: takes a message that is not awaited any more, so that its sender gets rid of it. True when
   /// there was one.
   bool discard() noexcept;
-  /// Has everybody given up?
-  [[nodiscard]] bool has_everybody_given_up() const;
+  /// Have all ranks given up?
+  [[nodiscard]] bool have_all_given_up() const;
   /// Tells a peer that this rank takes its memory back although the peer has not received what was sent out of it.
   void say_gone(int peer) noexcept;
   /// Has anything been left to MPI that will never complete?
@@ -69,7 +69,7 @@ class MpiControl {
 
  private:
   struct Abort {
-    std::int32_t origin = -1;  ///< who gave up first
+    std::int32_t origin = -1;  ///< the rank that gave up first
     std::array<char, 508> text{};
   };
   struct Outgoing {

@@ -15,8 +15,8 @@ namespace gar {
 
 namespace {
 
-/// What a rank can say about its own place.
-struct Place {
+/// What a rank knows about where it runs.
+struct RankLocation {
   int host = 0;  ///< first rank of the host
   int numa = -1;
   int num_cores = 1;
@@ -25,16 +25,16 @@ struct Place {
 #ifdef GAR_HAVE_HWLOC
 
 /// The NUMA node that this process is bound to, and the cores of the machine that the job may use.
-void look_around(Place& place) {
+void find_cores(RankLocation& own) {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return;
   if (hwloc_topology_load(topology) == 0) {
-    place.num_cores = std::max(1, hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE));
+    own.num_cores = std::max(1, hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE));
     hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
     hwloc_bitmap_t nodes = hwloc_bitmap_alloc();
     if (hwloc_get_cpubind(topology, cpus, HWLOC_CPUBIND_PROCESS) == 0) {
       hwloc_cpuset_to_nodeset(topology, cpus, nodes);
-      if (hwloc_bitmap_weight(nodes) == 1) place.numa = hwloc_bitmap_first(nodes);
+      if (hwloc_bitmap_weight(nodes) == 1) own.numa = hwloc_bitmap_first(nodes);
     }
     hwloc_bitmap_free(nodes);
     hwloc_bitmap_free(cpus);
@@ -44,7 +44,9 @@ void look_around(Place& place) {
 
 #else
 
-void look_around(Place& place) { place.num_cores = std::max<int>(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); }
+void find_cores(RankLocation& own) {
+  own.num_cores = std::max<int>(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+}
 
 #endif
 
@@ -75,19 +77,19 @@ Hosts find_hosts(MPI_Comm comm, int num_fakes) {
   check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   Hosts out;
   out.host_comm = split_by_host(comm, rank, num_fakes);
-  Place place;
-  place.host = rank;
-  look_around(place);
-  broadcast_politely(out.host_comm.get(), place.host);
-  const std::vector<Place> places = all_gather_politely(comm, place);
+  RankLocation own;
+  own.host = rank;
+  find_cores(own);
+  broadcast_politely(out.host_comm.get(), own.host);
+  const std::vector<RankLocation> all = all_gather_politely(comm, own);
   std::map<int, int> numbers;  // of hosts, by their first ranks
-  for (const Place& p : places) numbers.try_emplace(p.host, static_cast<int>(numbers.size()));
+  for (const RankLocation& one : all) numbers.try_emplace(one.host, static_cast<int>(numbers.size()));
   out.num_hosts = static_cast<int>(numbers.size());
-  for (std::size_t r = 0; r < places.size(); ++r) {
-    out.host_of.push_back(numbers[places[r].host]);
-    out.numa_of.push_back(places[r].numa);
-    out.cores_of.push_back(static_cast<double>(places[r].num_cores) / num_fakes);
-    if (places[r].host == place.host) out.members.push_back(static_cast<int>(r));
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    out.host_of.push_back(numbers[all[r].host]);
+    out.numa_of.push_back(all[r].numa);
+    out.cores_of.push_back(static_cast<double>(all[r].num_cores) / num_fakes);
+    if (all[r].host == own.host) out.members.push_back(static_cast<int>(r));
   }
   return out;
 }

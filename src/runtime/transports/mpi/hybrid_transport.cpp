@@ -17,9 +17,9 @@ TransportLimits HybridTransport::limits() const {
   return limits;
 }
 
-void HybridTransport::begin(const Signature& signature, const Site& site) {
-  shared_->begin(signature, site);
-  mpi_->begin(signature, site);
+void HybridTransport::begin(const Signature& signature, const Operands& operands) {
+  shared_->begin(signature, operands);
+  mpi_->begin(signature, operands);
 }
 
 bool HybridTransport::try_open(Flight& flight) { return shared_->try_open(flight) && mpi_->try_open(flight); }
@@ -46,7 +46,7 @@ void HybridTransport::wait() {
     shared_->wait();
     return;
   }
-  // Nothing wakes us for both, so the other is looked at when this returns.
+  // Nothing wakes this thread for both, so shared memory is looked at when this returns.
   mpi_->wait();
   if (++num_waits_ % kWaitsPerCheck == 0) shared_->check_peers();
 }

@@ -22,7 +22,7 @@ class HybridTransport final : public Transport {
   [[nodiscard]] TransportLimits limits() const override;
   [[nodiscard]] bool allows_threads() const override { return mpi_->allows_threads(); }
 
-  void begin(const Signature& signature, const Site& site) override;
+  void begin(const Signature& signature, const Operands& operands) override;
   bool try_open(Flight& flight) override;
   bool try_send(Flight& flight, int step) override;
   bool try_receive(Flight& flight, int step, std::span<const std::byte*> operands) override;

@@ -1,4 +1,4 @@
-// Makes communicators on top of MPI: who is where, which transports that takes, and which network it is.
+// Makes communicators on top of MPI: where the ranks are, which transports that takes, and which network it is.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace gar {
 namespace {
 
 constexpr std::int64_t kLeastChunkBytes = 256 << 10;
-constexpr double kJoinLimitS = 30;  // all ranks are here already; who does not come has failed
+constexpr double kJoinLimitS = 30;  // all ranks are here already; one that does not join has failed
 
 /// Runs a part of the set-up that may fail on some ranks; throws on all of them when it did on one.
 template <class Body>
@@ -36,11 +36,12 @@ void agree(MPI_Comm comm, const char* what, const Body& body) {
   } catch (...) {
     error = std::current_exception();
   }
-  constexpr int kNobody = std::numeric_limits<int>::max();
-  const int failed = all_reduce_politely(comm, error ? rank : kNobody, MPI_MIN);
+  constexpr int kNoRank = std::numeric_limits<int>::max();
+  const int failed = all_reduce_politely(comm, error ? rank : kNoRank, MPI_MIN);
   if (error) std::rethrow_exception(error);
-  if (failed != kNobody) {
-    throw TransportError(fmt::format("mpi_communicator: rank {} could not {}; its own error says why", failed, what));
+  if (failed != kNoRank) {
+    throw AlikeError<TransportError>(
+        fmt::format("mpi_communicator: rank {} could not {}; its own error says why", failed, what));
   }
 }
 
@@ -59,7 +60,7 @@ void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath 
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
     for (std::size_t i = 0; i < kNames.size(); ++i) {
       if (all[peer][i] == all[0][i]) continue;
-      throw InvalidArgument(
+      throw AlikeError<InvalidArgument>(
           fmt::format("mpi_communicator: rank {} has another {} than rank 0; accepted are the same options and the "
                       "same GAR_ variables on all ranks",
                       peer, kNames[i]));
@@ -103,23 +104,30 @@ void make_progress(bool is_mpi_call) {
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &is_there, MPI_STATUS_IGNORE);
 }
 
+struct TransportChoice {
+  MpiPath path = MpiPath::kHierarchy;
+  int max_senders = 0;
+  bool is_mpi_call = false;  ///< as in make_progress
+};
+
 std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options,
-                                          MpiPath path, int max_senders, bool is_mpi_call) {
+                                          const TransportChoice& choice) {
   const int size = static_cast<int>(hosts.host_of.size());
   int rank = 0;
   check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   MpiTransportOptions mpi;
   mpi.timeout_s = options.timeout_s;
-  mpi.max_senders = max_senders;
+  mpi.max_senders = choice.max_senders;
   // Stages inside a host and between hosts can overlap; those of one host compete for its cores.
   if (hosts.num_hosts > 1) mpi.least_chunk_bytes = kLeastChunkBytes;
-  if (path == MpiPath::kMessages || (path == MpiPath::kHierarchy && hosts.num_hosts == size)) {
+  const bool has_single_ranks = choice.path == MpiPath::kHierarchy && hosts.num_hosts == size;
+  if (choice.path == MpiPath::kMessages || has_single_ranks) {
     return std::make_unique<MpiTransport>(comm, mpi);
   }
   const Membership membership{rank, size, hosts.members};
   auto shared =
       std::make_unique<SharedTransport>(join_hosts_segment(comm, hosts, options), membership, options.timeout_s);
-  shared->set_idle([is_mpi_call] { make_progress(is_mpi_call); });
+  shared->set_idle([is_mpi_call = choice.is_mpi_call] { make_progress(is_mpi_call); });
   if (hosts.num_hosts == 1) return shared;
   mpi.is_elsewhere.assign(static_cast<std::size_t>(size), false);
   for (const int member : hosts.members) mpi.is_elsewhere[static_cast<std::size_t>(member)] = true;
@@ -128,17 +136,17 @@ std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, con
 
 /// The given network with this communicator's ranks on it, if there is one.
 std::optional<Topology> place_communicator(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options,
-                                           bool is_shared, const JobPlace* place) {
-  if (place == nullptr ? !options.topology : !place->network) return std::nullopt;
-  const Topology& network = place == nullptr ? *options.topology : *place->network;
+                                           bool is_shared, const JobNetwork* job) {
+  if (job == nullptr ? !options.topology : !job->network) return std::nullopt;
+  const Topology& network = job == nullptr ? *options.topology : *job->network;
   const std::vector<std::int64_t> servers =
-      place == nullptr ? servers_of_ranks(network, hosts.host_of) : all_gather_politely(comm, place->server);
-  if (place != nullptr && !std::is_sorted(servers.begin(), servers.end())) return std::nullopt;
+      job == nullptr ? servers_of_ranks(network, hosts.host_of) : all_gather_politely(comm, job->server);
+  if (job != nullptr && !std::is_sorted(servers.begin(), servers.end())) return std::nullopt;
   check_order(network, servers);
   return place_ranks(network, servers, measure_rank(comm, hosts, is_shared));
 }
 
-Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobPlace* place) {
+Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobNetwork* job) {
   int is_initialised = 0;
   MPI_Initialized(&is_initialised);
   if (is_initialised == 0) throw InvalidArgument("mpi_communicator: accepted after MPI_Init");
@@ -163,14 +171,14 @@ Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath pat
                     hosts.num_hosts));
   }
   const bool is_shared = path != MpiPath::kMessages && hosts.num_hosts < static_cast<int>(hosts.host_of.size());
-  std::optional<Topology> topology = place_communicator(own.get(), hosts, complete, is_shared, place);
+  std::optional<Topology> topology = place_communicator(own.get(), hosts, complete, is_shared, job);
   if (!topology) topology = measure_network(own.get(), hosts, is_shared);
   complete.topology.reset();
   int max_senders = 0;
   agree(own.get(), "read GAR_MAX_SENDERS", [&] { max_senders = admitted_senders(*topology); });
   max_senders = all_reduce_politely(own.get(), max_senders, MPI_MIN);
   std::unique_ptr<Transport> transport =
-      make_transport(own.get(), hosts, complete, path, max_senders, place != nullptr);
+      make_transport(own.get(), hosts, complete, {path, max_senders, job != nullptr});
   std::optional<Communicator> out;
   agree(own.get(), "make the communicator",
         [&] { out.emplace(make_communicator(std::move(transport), complete, *topology)); });
@@ -183,8 +191,8 @@ Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options,
   return make(comm, options, path, nullptr);
 }
 
-Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobPlace& place) {
-  return make(comm, options, path, &place);
+Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobNetwork& job) {
+  return make(comm, options, path, &job);
 }
 
 }  // namespace gar

@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::int64_t kMaxMessageBytes = std::int64_t{1} << 30U;  // MPI counts are ints
 constexpr std::size_t kKeptRequests = 8192;
-constexpr std::int64_t kAlignment = 64;
-// Who waits gives its core to others at once, but sleeps only when the wait is long already.
+constexpr std::int64_t kSlotAlignment = 64;
+// A rank that waits gives its core away at once, but sleeps only when the wait has become long.
 constexpr int kLooks = 8;  // before giving the core away: some MPIs do that in every look themselves
 constexpr std::int64_t kYieldNs = 1'000'000;
 constexpr std::int64_t kLookNs = 2'000'000;
@@ -43,13 +43,13 @@ std::int64_t now_ns() {
 
 constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-std::int64_t round_up(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::int64_t round_up(std::int64_t bytes) { return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment; }
 
 const SpaceView& view_of(const Flight& flight, const Part& part) {
   return part.space == Space::kInput ? flight.input : flight.work;
 }
 
-std::byte* place_of(const Flight& flight, const Part& part) {
+std::byte* memory_of(const Flight& flight, const Part& part) {
   return address(view_of(flight, part), part, flight.element_size);
 }
 
@@ -119,8 +119,8 @@ MpiTransport::~MpiTransport() {
   abandon();
   exchange_.reset();
   control_->finish();
-  // Messages that nobody has received would turn up in the next communicator that gets the same number.
-  const bool may_free = is_clean && control_->is_clean() && (!has_failed_ || control_->has_everybody_given_up());
+  // Messages that no rank has received would turn up in the next communicator that gets the same number.
+  const bool may_free = is_clean && control_->is_clean() && (!has_failed_ || control_->have_all_given_up());
   control_.reset();
   requests_.reset();
   if (may_free) MPI_Comm_free(&comm_);
@@ -134,7 +134,7 @@ TransportLimits MpiTransport::limits() const {
   return limits;
 }
 
-void MpiTransport::begin(const Signature& signature, const Site& /*site*/) {
+void MpiTransport::begin(const Signature& signature, const Operands& /*operands*/) {
   if (has_failed_) throw TransportError("this communicator has failed before: " + failure_);
   look_for_aborts();
   control_->begin(signature);
@@ -257,7 +257,7 @@ void MpiTransport::lay_out(const Flight& flight, Slot& slot) {
       state.recvs[i].state = RecvState::kDeferred;
       ++state.num_deferred;
       if (recv.is_direct && !swaps(flight, steps[s], recv.target)) {
-        state.recvs[i].memory = place_of(flight, recv.target);
+        state.recvs[i].memory = memory_of(flight, recv.target);
         state.recvs[i].is_direct = true;
       } else {
         places.emplace_back(&state.recvs[i].memory, take(recv.end - recv.begin));
@@ -278,7 +278,7 @@ bool MpiTransport::swaps(const Flight& flight, const ChunkStep& step, const Part
 }
 
 MpiTransport::Range MpiTransport::range_of(const Flight& flight, const Part& part) {
-  const std::byte* begin = place_of(flight, part);
+  const std::byte* begin = memory_of(flight, part);
   return {begin, begin + part.count * flight.element_size};
 }
 
@@ -328,14 +328,14 @@ void MpiTransport::send(const Flight& flight, int step, std::size_t message) {
   std::byte* packed = slot.steps[index(step)].packed[message];
   if (packed == nullptr) {
     owner.index = static_cast<int>(slot.user_sends.size());
-    std::byte* memory = place_of(flight, send.parts.front());
+    std::byte* memory = memory_of(flight, send.parts.front());
     slot.user_sends.push_back({{memory, memory + bytes}, step, 0});
     send_or_hold({send.peer, memory, bytes, owner}, admission_tag);
     return;
   }
   std::byte* out = packed;
   for (const Part& part : send.parts) {
-    std::memcpy(out, place_of(flight, part), static_cast<std::size_t>(part.count * flight.element_size));
+    std::memcpy(out, memory_of(flight, part), static_cast<std::size_t>(part.count * flight.element_size));
     out += part.count * flight.element_size;
   }
   send_or_hold({send.peer, packed, bytes, owner}, admission_tag);
@@ -535,7 +535,7 @@ void MpiTransport::fail(std::string_view reason) noexcept {
   while (now_ns() < limit) {
     complete_some();
     const bool is_empty = !control_->discard();
-    if (is_empty && active_.empty() && control_->has_everybody_given_up()) break;
+    if (is_empty && active_.empty() && control_->have_all_given_up()) break;
     if (is_empty) sched_yield();
   }
   std::set<int> hanging;

@@ -37,7 +37,7 @@ struct MpiTransportOptions {
   std::int64_t chunk_bytes = 0;  ///< 0: chosen
   /// Plans that overlap their stages may cut chunks down to this; 0: they do not.
   std::int64_t least_chunk_bytes = 0;
-  /// Receivers admit senders, so many at a time (admission.hpp); 0: they do not.
+  /// Receivers admit this many senders at a time (admission.hpp); 0: they do not admit, but take what is sent.
   int max_senders = 0;
 };
 
@@ -55,7 +55,7 @@ class MpiTransport final : public Transport {
   [[nodiscard]] TransportLimits limits() const override;
   [[nodiscard]] bool allows_threads() const override { return allows_threads_; }
 
-  void begin(const Signature& signature, const Site& site) override;
+  void begin(const Signature& signature, const Operands& operands) override;
   bool try_open(Flight& flight) override;
   bool try_send(Flight& flight, int step) override;
   bool try_receive(Flight& flight, int step, std::span<const std::byte*> operands) override;
@@ -67,7 +67,7 @@ class MpiTransport final : public Transport {
   [[nodiscard]] std::int64_t max_latency_bytes() const override { return exchange_->max_bytes(); }
   bool try_exchange(const void* in, std::int64_t bytes, std::span<const std::byte*> operands) override;
 
-  /// Takes in what has come. True when a message has.
+  /// Takes in what has arrived. True when a message has.
   bool poll();
   /// Is a message under way?
   [[nodiscard]] bool is_waiting() const {

@@ -1,4 +1,4 @@
-// Ranks on a network that somebody has described: which server each of them runs on.
+// Ranks on a network that the user has described: which server each of them runs on.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,24 @@ namespace gar {
 int admitted_senders(const Topology& topology);
 
 /// For a caller that stands in for MPI itself.
-struct JobPlace {
+struct JobNetwork {
   std::optional<Topology> network;  ///< of the whole job
   std::int64_t server = 0;          ///< where this process is, for communicators of a part of the job
+};
+
+/// Marks an error of the set-up that all ranks get alike, so that one of them can report it for all. (A rank whose own
+/// trouble made the others fail gets another error.)
+struct FoundAlike {
+  virtual ~FoundAlike() = default;
+};
+template <class Base>
+struct AlikeError : Base, FoundAlike {
+  using Base::Base;
 };
 
 /// As the public function, for calls that the program believes to be MPI's: MPI may be called from whatever thread
 /// waits. On the job's network, if it is given, instead of that of the options or the environment. Where the ranks do
 /// not follow the network from left to right, it is measured.
-Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobPlace& place);
+Communicator mpi_communicator(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, const JobNetwork& job);
 
 }  // namespace gar

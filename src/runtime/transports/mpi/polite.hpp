@@ -1,6 +1,6 @@
 // Waiting for MPI without keeping a core busy.
 //
-// MPI's blocking calls may spin. With more ranks than cores the rank that everybody waits for then gets its turn only
+// MPI's blocking calls may spin. With more ranks than cores the rank that all others wait for then gets its turn only
 // when the others' time slices have ended, some milliseconds each; so what happens while a communicator is made uses
 // non-blocking calls and gives the core away between two looks.
 #pragma once
@@ -31,7 +31,7 @@ inline MPI_Datatype mpi_type_of(int /*value*/) { return MPI_INT; }
 inline MPI_Datatype mpi_type_of(std::int64_t /*value*/) { return MPI_INT64_T; }
 inline MPI_Datatype mpi_type_of(double /*value*/) { return MPI_DOUBLE; }
 
-/// The reduction of everybody's value.
+/// The reduction of all ranks' values.
 template <class T>
 T all_reduce_politely(MPI_Comm comm, T value, MPI_Op op) {
   T out{};
@@ -41,7 +41,7 @@ T all_reduce_politely(MPI_Comm comm, T value, MPI_Op op) {
   return out;
 }
 
-/// Everybody's value, in the order of ranks.
+/// All ranks' values, in the order of ranks.
 template <class T>
 std::vector<T> all_gather_politely(MPI_Comm comm, const T& value) {
   int size = 0;
@@ -54,7 +54,7 @@ std::vector<T> all_gather_politely(MPI_Comm comm, const T& value) {
   return out;
 }
 
-/// Rank 0's value for everybody.
+/// Rank 0's value for all ranks.
 template <class T>
 void broadcast_politely(MPI_Comm comm, T& value) {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -90,8 +90,8 @@ class OwnedComm {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-/// The same ranks, but nothing else of `comm`: copying the attributes of somebody else's communicator would call
-/// functions of his.
+/// The same ranks, but nothing else of `comm`: copying the attributes of the program's communicator would call
+/// functions of the program.
 inline OwnedComm duplicate_plainly(MPI_Comm comm) {
   int rank = 0;
   MPI_Comm copy = MPI_COMM_NULL;

@@ -47,11 +47,15 @@ std::vector<T> gather(NcclTransport& transport, std::uint64_t sequence, const T&
   signature.collective = Collective::kAllGather;
   signature.count = bytes;
   signature.type = DataType::kUint8;
-  const Site site{own, memory.data(), bytes, transport.size() * bytes, std::nullopt, nullptr};
+  const Operands operands{.in = own,
+                          .out = memory.data(),
+                          .in_bytes = bytes,
+                          .out_bytes = transport.size() * bytes,
+                          .stream = std::nullopt};
   try {
-    transport.begin(signature, site);
+    transport.begin(signature, operands);
     while (!transport.try_meet()) transport.wait();
-    transport.run_own(signature, site);
+    transport.run(signature, operands);
     while (!transport.try_complete()) transport.wait();
   } catch (const std::exception& e) {
     transport.fail(e.what());  // before the memory goes, which would wait for the stream
@@ -67,7 +71,7 @@ struct Greeting {
   LocalCosts costs;  ///< rank 0's are used
 };
 
-/// alpha and beta of what NCCL has between the ranks: everybody sends to the next rank, and nothing is reduced.
+/// alpha and beta of what NCCL has between the ranks: every rank sends to the next one, and nothing is reduced.
 void measure_wire(NcclTransport& transport, LocalCosts& costs) {
   const std::int64_t size = transport.size();
   const Plan ring = as_all_gather(build_plan(parse_algorithm("ring"), size));
@@ -103,7 +107,7 @@ bool agree_on_topology(NcclTransport& transport, const CommunicatorOptions& opti
 }
 
 Communicator on_transport(std::unique_ptr<NcclTransport> transport, const CommunicatorOptions& options) {
-  const bool has_plans = transport->size() > 1 && transport->own_collectives().empty();
+  const bool has_plans = transport->size() > 1 && transport->own_collectives() == nullptr;
   Topology topology = device_topology(transport->size(), 1, {});
   try {
     if (has_plans && !agree_on_topology(*transport, options)) topology = measured_topology(*transport);

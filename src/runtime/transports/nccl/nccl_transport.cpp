@@ -113,7 +113,7 @@ void NcclComm::abort() noexcept {
 
 NcclTransport::NcclTransport(std::unique_ptr<SharedTransport> control, NcclComm comm, NcclPath path)
     : DeviceTransport(std::move(control), rank_in(comm.get()), size_of_comm(comm.get())), comm_(std::move(comm)) {
-  if (path == NcclPath::kNative) own_collectives_ = "NCCL " + nccl_version();
+  if (path == NcclPath::kNative) library_ = "NCCL " + nccl_version();
   token_.reserve(1);
 }
 
@@ -123,19 +123,20 @@ NcclTransport::~NcclTransport() {
   if (has_failed()) comm_.abort();
 }
 
-bool NcclTransport::needs_detour(const Site& site) const {
-  const auto* in = static_cast<const std::byte*>(site.in);
-  const auto* out = static_cast<const std::byte*>(site.out);
-  return site.in_bytes > site.out_bytes && out >= in && out < in + site.in_bytes && out != in + rank() * site.out_bytes;
+bool NcclTransport::needs_detour(const Operands& operands) const {
+  const auto* in = static_cast<const std::byte*>(operands.in);
+  const auto* out = static_cast<const std::byte*>(operands.out);
+  return operands.in_bytes > operands.out_bytes && out >= in && out < in + operands.in_bytes &&
+         out != in + rank() * operands.out_bytes;
 }
 
-void NcclTransport::prepare(const Site& site, std::array<std::byte, kNoticeBytes>& /*words*/) {
+void NcclTransport::prepare(const Operands& operands, std::array<std::byte, kNoticeBytes>& /*words*/) {
   if (is_capturing()) staging_.keep_old();
-  if (site.schedule == nullptr) {
-    if (needs_detour(site)) staging_.reserve(site.out_bytes);
+  if (operands.schedule == nullptr) {
+    if (needs_detour(operands)) staging_.reserve(operands.out_bytes);
     return;
   }
-  const Schedule& schedule = *site.schedule;
+  const Schedule& schedule = *operands.schedule;
   staging_.reserve(std::max(staging_bytes(schedule.full, schedule.element_size),
                             staging_bytes(schedule.last, schedule.element_size)));
 }
@@ -196,30 +197,30 @@ void NcclTransport::consumed(Flight& /*flight*/, int /*step*/) {}
 
 bool NcclTransport::try_close(Flight& /*flight*/) { return true; }
 
-void NcclTransport::run_own(const Signature& signature, const Site& site) {
+void NcclTransport::run(const Signature& signature, const Operands& operands) {
   const auto count = static_cast<std::size_t>(signature.count);
   const auto block = static_cast<std::size_t>(signature.count * size_of(signature.type));
-  const bool has_detour = needs_detour(site);
+  const bool has_detour = needs_detour(operands);
   NcclGroup group;
   switch (signature.collective) {
     case Collective::kAllReduce:
-      check_nccl(nccl().all_reduce(site.in, site.out, count, to_nccl(signature.type), to_nccl(signature.op),
+      check_nccl(nccl().all_reduce(operands.in, operands.out, count, to_nccl(signature.type), to_nccl(signature.op),
                                    comm_.get(), stream()),
                  "ncclAllReduce", comm_.get());
       break;
     case Collective::kReduceScatter:
-      check_nccl(nccl().reduce_scatter(site.in, has_detour ? staging_.data() : site.out, count, to_nccl(signature.type),
-                                       to_nccl(signature.op), comm_.get(), stream()),
+      check_nccl(nccl().reduce_scatter(operands.in, has_detour ? staging_.data() : operands.out, count,
+                                       to_nccl(signature.type), to_nccl(signature.op), comm_.get(), stream()),
                  "ncclReduceScatter", comm_.get());
       break;
     case Collective::kAllGather:
-      check_nccl(nccl().all_gather(site.in, site.out, block, ncclInt8, comm_.get(), stream()), "ncclAllGather",
+      check_nccl(nccl().all_gather(operands.in, operands.out, block, ncclInt8, comm_.get(), stream()), "ncclAllGather",
                  comm_.get());
       break;
   }
   group.end(comm_.get());
   if (has_detour) {
-    check_cuda(cudaMemcpyAsync(site.out, staging_.data(), block, cudaMemcpyDeviceToDevice, stream()),
+    check_cuda(cudaMemcpyAsync(operands.out, staging_.data(), block, cudaMemcpyDeviceToDevice, stream()),
                "cudaMemcpyAsync");
   }
 }

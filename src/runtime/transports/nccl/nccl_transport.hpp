@@ -44,7 +44,7 @@ class NcclComm {
   bool is_own_ = false;
 };
 
-class NcclTransport final : public DeviceTransport {
+class NcclTransport final : public DeviceTransport, public OwnCollectives {
  public:
   NcclTransport(std::unique_ptr<SharedTransport> control, NcclComm comm, NcclPath path);
   ~NcclTransport() override;
@@ -56,8 +56,9 @@ class NcclTransport final : public DeviceTransport {
   bool try_receive(Flight& flight, int step, std::span<const std::byte*> operands) override;
   void consumed(Flight& flight, int step) override;
   bool try_close(Flight& flight) override;
-  [[nodiscard]] std::string_view own_collectives() const override { return own_collectives_; }
-  void run_own(const Signature& signature, const Site& site) override;
+  [[nodiscard]] OwnCollectives* own_collectives() override { return library_.empty() ? nullptr : this; }
+  [[nodiscard]] std::string_view library() const override { return library_; }
+  void run(const Signature& signature, const Operands& operands) override;
 
  private:
   /// One part of the vector on its way between two ranks.
@@ -69,7 +70,7 @@ class NcclTransport final : public DeviceTransport {
     auto operator<=>(const Parcel&) const = default;
   };
 
-  void prepare(const Site& site, std::array<std::byte, kNoticeBytes>& words) override;
+  void prepare(const Operands& operands, std::array<std::byte, kNoticeBytes>& words) override;
   void agree(std::span<const Notice* const> /*notices*/) override {}
   void meet_on_device() override;
   void check_device() override;
@@ -78,10 +79,10 @@ class NcclTransport final : public DeviceTransport {
   void collect_receives(const Flight& flight, const ChunkStep& step, std::span<const std::byte*> operands);
   void exchange(std::int64_t element_size);
   /// NCCL's ReduceScatter cannot have its result in another rank's block of the input.
-  [[nodiscard]] bool needs_detour(const Site& site) const;
+  [[nodiscard]] bool needs_detour(const Operands& operands) const;
 
   NcclComm comm_;
-  std::string own_collectives_;
+  std::string library_;   ///< "NCCL 2.28.3" where it runs operations itself, otherwise empty
   DeviceBuffer staging_;  ///< what a step receives, as far as it is not received into its place
   DeviceBuffer token_;    ///< a byte for barriers
   std::vector<Parcel> sends_;

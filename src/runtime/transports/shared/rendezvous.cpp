@@ -1,9 +1,9 @@
 // Processes find each other through a name in /dev/shm.
 //
 // Rank 0 makes the segment without a name, takes its lock, fills in the header, and only then links it to its name:
-// whoever can open it finds it complete and its maker alive. A file whose byte 0 nobody has locked is a leftover of a
-// job that was killed while it started; it is ignored by those who look for the name and removed by the next rank 0 of
-// the same user. As soon as all ranks have come, the name goes away again.
+// a rank that can open it finds it complete and its maker alive. A file whose byte 0 is not locked is a leftover of a
+// job that was killed while it started; ranks that look for the name ignore it, and the next rank 0 of the same user
+// removes it. As soon as all ranks have joined, the name goes away again.
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
-// The memory that the ranks of a host share, and who is still there.
+// The memory that the ranks of a host share, and which of them are still there.
 //
 //   Header | rank 0: RankBlock, exchange areas, staging of slot 0, 1, ... | rank 1: ... | ...
 //
-// Between processes it is a file in /dev/shm that has no name as soon as everybody has opened it, so the kernel frees
+// Between processes it is a file in /dev/shm that has no name once all ranks have opened it, so the kernel frees
 // it with the last process, however that ends. Every process holds a lock on one byte of the file; the kernel drops it
 // when the process dies, and that is how the others know.
 #pragma once
@@ -30,8 +30,8 @@ struct SegmentShape {
   std::int64_t staging_bytes = 0;   ///< of one rank and slot
   std::int64_t exchange_bytes = 0;  ///< of one rank, for each of two areas
 };
-/// What suits the caches of this machine. `staging_bytes` > 0: so much per rank, all slots together (at least 1 KiB per
-/// slot is taken).
+/// What suits the caches of this machine. `staging_bytes` > 0: that much per rank, all slots together (at least 1 KiB
+/// per slot is taken).
 SegmentShape suitable_shape(int num_ranks, std::int64_t staging_bytes);
 
 /// A signature that others may read while it changes.
@@ -82,7 +82,7 @@ class Segment {
   /// "threads" or "shm"
   [[nodiscard]] virtual std::string_view kind() const = 0;
 
-  /// Tells everybody why it ends; the first reason counts.
+  /// Tells all ranks why it ends; the first reason counts.
   void set_failure(int rank, std::string_view text) const;
   /// That reason; empty when all is well.
   [[nodiscard]] std::string failure() const;
@@ -102,7 +102,7 @@ class Segment {
 /// Memory of this process, for its threads.
 std::shared_ptr<Segment> make_private_segment(const SegmentShape& shape);
 
-/// Rank 0 makes the segment of that name, the others find it; returns when all have come. Throws TransportError.
+/// Rank 0 makes the segment of that name, the others find it; returns when all have joined. Throws TransportError.
 std::shared_ptr<Segment> join_segment(std::string_view name, int rank, const SegmentShape& shape, double timeout_s);
 
 }  // namespace gar

@@ -56,8 +56,8 @@ std::uint64_t hash(const Signature& s) {
   return h;
 }
 
-/// Ranks that have a core each can afford to look for a while before they sleep (a yield is one more look when nobody
-/// else wants the core); others give the core to whom they wait for.
+/// Ranks that have a core each can afford to look for a while before they sleep (a yield is one more look when no other
+/// thread wants the core); otherwise they give the core to the rank that they wait for.
 Patience patience_for(int num_ranks) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   return num_ranks <= cores ? Patience{100, 200} : Patience{20, 4};
@@ -88,7 +88,9 @@ SharedTransport::~SharedTransport() {
 int SharedTransport::global(int local_rank) const { return membership_.members[static_cast<std::size_t>(local_rank)]; }
 
 TransportLimits SharedTransport::limits() const {
-  return {segment_->shape().num_slots, segment_->shape().staging_bytes, 0, std::numeric_limits<std::int64_t>::max()};
+  return {.num_slots = segment_->shape().num_slots,
+          .staging_bytes = segment_->shape().staging_bytes,
+          .least_chunk_bytes = std::numeric_limits<std::int64_t>::max()};
 }
 
 void SharedTransport::throw_failure(const std::string& text) {
@@ -97,13 +99,13 @@ void SharedTransport::throw_failure(const std::string& text) {
   throw TransportError(text);
 }
 
-void SharedTransport::begin(const Signature& signature, const Site& /*site*/) {
+void SharedTransport::begin(const Signature& signature, const Operands& /*operands*/) {
   if (failure_.empty()) failure_ = segment_->failure();
   if (!failure_.empty()) throw TransportError("this communicator has failed before: " + failure_);
   signature_ = signature;
   signature_hash_ = hash(signature);
   SignatureCell& cell = segment_->block(self_).signatures[signature.sequence % 4];
-  // Who reads one of the new words also sees that the cell is being changed.
+  // A rank that reads one of the new words also sees that the cell is being changed.
   cell.sequence.store(0, std::memory_order_relaxed);
   const std::array<std::uint64_t, 4> words = pack(signature);
   for (std::size_t i = 0; i < words.size(); ++i) cell.words[i].store(words[i], std::memory_order_release);
@@ -270,12 +272,13 @@ void SharedTransport::check_peers(bool has_limit) {
     agrees(peer);
     const bool has_left = segment_->block(peer).has_left.load(std::memory_order_acquire) != 0;
     const bool is_gone = has_left || !segment_->is_alive(peer);
-    // A rank that has done its part may go; only who still waits for it has a problem.
+    // A rank that has done its part may leave; that matters only to a rank that still waits for it.
     const bool is_awaited = awaited_.signal != nullptr && (peer == awaited_.peer || awaited_.peer < 0);
     if (!is_gone || is_there() || (has_left && !is_awaited)) continue;
-    // Nor does a dead one matter to who waits for another, unless that one waits for it.
+    // A dead rank may not matter to this one, which waits for another: but that one may wait for the dead rank, and
+    // then nothing arrives here either.
     if (peer != awaited_.peer && now_ns() - silent_since_ns_ < kGraceNs) continue;
-    // It may have failed first, and told why.
+    // It may have failed first and said why.
     if (const std::string text = segment_->failure(); !text.empty()) throw_failure(text);
     throw_failure(has_left ? fmt::format("rank {} has left the communicator while rank {} is in {}", global(peer),
                                          membership_.rank, describe(signature_))
@@ -316,7 +319,7 @@ bool SharedTransport::try_exchange(const void* in, std::int64_t bytes, std::span
   if (exchange_of_ != signature_.sequence) {
     exchange_of_ = signature_.sequence;
     ++exchange_;
-    // Two areas take turns: who is in exchange n + 2 has seen everybody in n + 1, and these are done with n.
+    // Two areas take turns: a rank in exchange n + 2 has seen all ranks in n + 1, and these are done with n.
     if (bytes > 0) std::memcpy(segment_->exchange_area(self_, exchange_), in, static_cast<std::size_t>(bytes));
     Signal& exchanged = segment_->block(self_).exchanged;
     exchanged.note.store(signature_hash_, std::memory_order_relaxed);

@@ -2,7 +2,7 @@
 //
 // A sender copies what a step sends into its staging area of the chunk's slot, once however many receivers there are,
 // and raises `published`; receivers reduce straight out of the senders' areas (all operands in one pass) and report
-// when they need nothing of that chunk any more, so that the area can be used again. Nobody waits for anything else.
+// when they need nothing of that chunk any more, so that the area can be used again. No rank waits for anything else.
 #pragma once
 
 #include <unistd.h>
@@ -37,7 +37,7 @@ class SharedTransport final : public Transport {
   [[nodiscard]] TransportLimits limits() const override;
   [[nodiscard]] bool allows_threads() const override { return true; }
 
-  void begin(const Signature& signature, const Site& site) override;
+  void begin(const Signature& signature, const Operands& operands) override;
   bool try_open(Flight& flight) override;
   bool try_send(Flight& flight, int step) override;
   /// Leaves operands of ranks that are no members alone.
@@ -50,7 +50,7 @@ class SharedTransport final : public Transport {
   [[nodiscard]] std::int64_t max_latency_bytes() const override;
   bool try_exchange(const void* in, std::int64_t bytes, std::span<const std::byte*> operands) override;
 
-  /// Called now and then while this rank waits; for what makes progress only when somebody calls it.
+  /// Called now and then while this rank waits, for what makes progress only when it is called.
   void set_idle(std::function<void()> idle) { idle_ = std::move(idle); }
   [[nodiscard]] bool is_member(int rank) const { return local_of_[static_cast<std::size_t>(rank)] >= 0; }
   /// Throws when a peer has failed, died or left, or (has_limit) has been silent for too long; for callers that do not

@@ -1,4 +1,4 @@
-// Futexes: the only system call is for those who really sleep.
+// Futexes: only a thread that really sleeps, or wakes one, makes a system call.
 //
 // No wake-up is lost: a sleeper announces itself (num_waiters) before the kernel compares the value, a raiser changes
 // the value before it looks for sleepers, and both pairs are sequentially consistent.

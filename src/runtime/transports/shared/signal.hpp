@@ -21,9 +21,9 @@ inline bool has_reached(const Signal& signal, std::uint32_t target) {
   return has_reached(signal.value.load(std::memory_order_acquire), target);
 }
 
-/// Sets the value and wakes who sleeps on it.
+/// Sets the value and wakes the threads that sleep on it.
 void raise(Signal& signal, std::uint32_t value);
-/// Adds 1 and wakes who sleeps on it.
+/// Adds 1 and wakes the threads that sleep on it.
 void increase(Signal& signal);
 
 /// How a waiting thread behaves before it sleeps.
@@ -32,7 +32,7 @@ struct Patience {
   int num_yields = 0;  ///< then looks after giving the core away
 };
 
-/// Waits until the target is reached or about so many microseconds have passed; returns whether it is reached.
+/// Waits until the target is reached or about this many microseconds have passed; returns whether it is reached.
 bool wait_for(Signal& signal, std::uint32_t target, const Patience& patience, int microseconds);
 
 }  // namespace gar

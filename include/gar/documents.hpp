@@ -1,0 +1,112 @@
+// Answers as JSON documents: what `--json` prints, for every program that asks the library the same questions.
+//
+// Every function returns the text of one document with a newline at its end. A document begins with "gar_version" and
+// "schema"; names that are not UTF-8 are replaced instead of refused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gar/compare.hpp"
+#include "gar/fit_report.hpp"
+#include "gar/model.hpp"
+#include "gar/plan.hpp"
+#include "gar/planner.hpp"
+#include "gar/predict.hpp"
+#include "gar/profile.hpp"
+#include "gar/quantity.hpp"
+#include "gar/results_io.hpp"
+#include "gar/scene.hpp"
+#include "gar/topology.hpp"
+#include "gar/verify.hpp"
+
+namespace gar {
+
+/// Schema "gar.topo/1": totals, and one entry for each distinct subtree.
+std::string topology_document(const Topology& topology);
+/// Schema "gar.topo-check/1": totals and remarks of a valid topology.
+std::string topology_check_document(const Topology& topology);
+/// The same for a topology that is not valid.
+std::string topology_error_document(const std::string& error);
+
+/// A topology that was written in some format.
+struct WrittenTopology {
+  const Topology& topology;
+  std::string format;
+  std::string path;  ///< the file that it was written to; empty: none
+  std::string text;  ///< what was written
+};
+/// Schema "gar.topo-convert/1": where it was written to, or the text itself.
+std::string topology_written_document(const WrittenTopology& written);
+
+/// One algorithm of an answer of `gar predict`.
+struct PredictRow : Prediction {
+  std::int64_t num_chunks = 1;
+  std::string words;  ///< tree planners: what was decided
+};
+/// The answer of `gar predict`.
+struct PredictAnswer {
+  std::vector<PredictRow> results;  ///< best first; at least one
+  std::string flat_best;  ///< best of the flat algorithms, for which flips are looked for; empty: not searched
+  Flips size_flips;
+  std::optional<Flips> rank_flips;
+  LowerBound bound;
+  std::optional<SizeCorrection> correction;  ///< of a profile, for this size
+};
+/// Schema "gar.predict/1".
+std::string predict_document(const Topology& topology, const VectorSize& size, const ModelOptions& options,
+                             const PredictAnswer& answer);
+
+/// How much of an answer of the planner goes into its document.
+enum class PlanDetail { kPlain, kExplained };
+/// Writes the plan file (schema "gar.plan/2") with what the planner knows about the plan as notes, as a stream.
+/// `stages` are those of the plan as it is written; kExplained adds what was considered and why it was chosen.
+void write_plan_document(const PlanRequest& request, const PlanAnswer& answer, const std::vector<StageCost>& stages,
+                         PlanDetail detail, std::ostream& out);
+
+/// Schema "gar.plan-table/1": a decision table.
+std::string plan_table_document(const Topology& topology, DataType dtype, const std::vector<DecisionRow>& rows);
+
+/// Schema "gar.verify/1"; `file` is where the plan comes from.
+std::string verify_document(const Plan& plan, const VerifyReport& report, const std::string& file);
+
+/// How much of a simulation goes into its document.
+struct SimulationDetail {
+  std::int64_t max_links = -1;  ///< busiest links; -1: all
+  bool all_hops = false;        ///< the critical path hop by hop instead of condensed
+};
+/// Schema "gar.simulate/2": one plan, or several, best first. `is_complete` is false when plans are missing.
+std::string simulate_document(const Scene& scene, const std::vector<SimulatedPlan>& plans, bool is_complete,
+                              const SimulationDetail& detail);
+/// Schema "gar.trace/1": what a trace is about, on one line without a newline. `error` says why the simulation failed;
+/// empty: it did not.
+std::string trace_summary(const Scene& scene, const SimulatedPlan& plan, const std::string& error = "");
+
+/// Schema "gar.compare/1".
+std::string compare_document(const Comparison& comparison);
+
+/// Schema "gar.fit/1": the profile, incast curves and what was held out.
+std::string fit_document(const FitReport& report);
+/// Schema "gar.profile-show/1": the profile with its residuals in short; `file` is where it comes from.
+std::string profile_document(const Profile& profile, const std::string& file);
+/// Schema "gar.profile-diff/1"; `before` and `after` are the two files.
+std::string profile_diff_document(const std::vector<ProfileChange>& changes, const std::string& before,
+                                  const std::string& after);
+
+/// The answer of `gar diagnose`.
+struct DiagnoseAnswer {
+  std::string profile_file;
+  std::string results_file;
+  const Results& results;
+  const std::vector<Observation>& observations;  ///< one for each row of the results
+  std::int64_t num_ranks = 0;
+  const Diagnosis& diagnosis;  ///< with one row for each observation
+};
+/// Schema "gar.diagnose/1".
+std::string diagnose_document(const DiagnoseAnswer& answer);
+
+}  // namespace gar

@@ -1,0 +1,75 @@
+// Words for people: what costs, plans and profiles mean. Everything is plain text without
+// colour or width, and nothing is printed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gar/format.hpp"
+#include "gar/model.hpp"
+#include "gar/planner.hpp"
+
+namespace gar {
+
+/// A term of the cost model, or gamma and delta together.
+enum class CostTerm { kLatency, kLinkTime, kAdding, kMemoryAccess, kIncast, kCalculation };
+
+/// By how much one term differs between two costs.
+struct TermDifference {
+  CostTerm term = CostTerm::kLatency;
+  double before = 0;
+  double after = 0;
+  [[nodiscard]] double seconds() const { return after - before; }
+};
+
+/// What the share that makes a difference notable is a share of.
+enum class NotableShare {
+  kOfLargest,  ///< the largest difference of any term
+  kOfTotal,    ///< the difference between the two whole costs
+  kOfCost,     ///< the larger one of the two whole costs
+};
+
+/// How a difference is put.
+enum class DifferenceStyle {
+  kMoreLess,  ///< "8.26 ms more latency (alpha), 3.10 ms less incast (epsilon)"
+  kSigned,    ///< "+8.26 ms latency, -3.10 ms incast"
+  kRelative,  ///< "latency +8.26 ms (+12%), incast -3.10 ms (-40%)"
+};
+
+/// Which differences are told, and how.
+struct DifferenceOptions {
+  DifferenceStyle style = DifferenceStyle::kMoreLess;
+  NotableShare share = NotableShare::kOfLargest;
+  double notable = 0.02;           ///< differences below this share are left out
+  bool joins_calculation = false;  ///< adding and memory access are one: calculation
+  std::size_t max_terms = 5;       ///< the largest ones only
+  bool with_letters = true;        ///< "latency (alpha)", not "latency"
+};
+
+/// The terms in which two costs differ notably, the largest difference first.
+std::vector<TermDifference> term_differences(const Terms& before, const Terms& after,
+                                             const DifferenceOptions& options = {});
+/// The same in words: what `after` costs more and what it costs less than `before`.
+std::string difference_words(const Terms& before, const Terms& after, const DifferenceOptions& options = {});
+/// In how far the better of two costs is better: "it saves 8.26 ms of incast (epsilon) and pays 1.00 ms of latency
+/// (alpha) more".
+std::string saving_words(const Terms& better, const Terms& other);
+
+/// How a simulation was run, as far as it explains differences.
+struct RunKind {
+  bool has_chunks = false;
+  bool barrier = false;
+};
+/// Which terms make the difference between the model's cost and that of the simulated critical path, largest first, and
+/// where each comes from: "incast -120 ms (-40%): senders start and finish at different times, so w falls".
+std::string why_simulated_differs(const Terms& predicted, const Terms& simulated, const RunKind& kind);
+/// Which terms changed when something was wrong with the network: "link time +1.2 s (+50%), incast +80.0 ms (+8%)".
+std::string what_grew(const Terms& without, const Terms& with);
+
+/// Where the time of one stage goes: "rack level, 8-way exchange (ReduceScatter): 19.7 ms of latency; the uplink of
+/// ...".
+std::string stage_words(const StageCost& stage, double size_floats, bool is_explicit);
+
+}  // namespace gar

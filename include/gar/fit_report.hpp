@@ -1,0 +1,60 @@
+// What a fit has found, made ready for tables and documents: incast curves, residuals in short, verdicts.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "gar/fit.hpp"
+#include "gar/profile.hpp"
+
+namespace gar {
+
+/// The answer of `gar fit`.
+struct FitReport {
+  Profile profile;
+  const Measurements& measurements;
+  bool is_validated = false;
+};
+
+/// The same servers and length as a mesh, where every rank sends to all others at once, and as a shift, where every
+/// rank sends to one.
+struct IncastPoint {
+  int level = 0;
+  std::int64_t num_ranks = 0;
+  std::int64_t num_children = 0;  ///< of the switch that the set is about
+  std::int64_t per_child = 1;
+  double size_floats = 0;
+  double mesh_s = 0;
+  double shift_s = -1;     ///< -1: not measured
+  double admitted_s = -1;  ///< the mesh when receivers admit senders; -1: not measured
+  double mesh_retransmits = -1;
+  double shift_retransmits = -1;
+  double mesh_pauses = -1;
+  double shift_pauses = -1;
+};
+/// One point for each set of servers, of the largest length that the set was measured with.
+std::vector<IncastPoint> incast_curve(const Measurements& measurements);
+
+/// What was held out and is predicted, by number of ranks and length; empty when the fit is not validated. The
+/// report's measurements must outlive the cells.
+std::vector<ValidationCell> validation_cells(const FitReport& report);
+/// The algorithm of an observation as `--algo` takes it, or "native".
+std::string algorithm_name(const Observation& observation);
+
+/// |fitted / measured - 1| over all residuals.
+struct ResidualSummary {
+  double median_error = 0;
+  double p95_error = 0;
+  std::vector<Residual> worst;  ///< at most five, largest error first
+};
+ResidualSummary summarise(const std::vector<Residual>& residuals);
+
+/// How a measured time compares with the one that the model expects.
+enum class Verdict { kNormal, kSlow, kFast };
+/// "normal", "slow", "fast".
+std::string_view to_string(Verdict verdict);
+/// `tolerance` is the relative deviation that is normal.
+Verdict verdict_of(const Residual& residual, double tolerance);
+
+}  // namespace gar

@@ -1,0 +1,40 @@
+// Profile and measurements files to values and back (docs/formats-profile.md), and networks that profiles describe.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gar/fit.hpp"
+#include "gar/profile.hpp"
+#include "gar/topology.hpp"
+
+namespace gar {
+
+/// Reads a profile file (schema "gar.profile/2", or the older "gar.profile/1"). Throws ParseError that names file,
+/// field and what is accepted.
+Profile read_profile_file(const std::string& path);
+Profile parse_profile(std::string_view text, const std::string& source);
+/// Numbers keep all their digits. Throws InvalidArgument when one is not finite (the high end of an interval may be).
+void write_profile(const Profile& profile, std::ostream& out);
+
+/// Reads a measurements file (schema "gar.measurements/2", or the older "gar.measurements/1"). Throws ParseError as
+/// above.
+Measurements read_measurements_file(const std::string& path);
+Measurements parse_measurements(std::string_view text, const std::string& source);
+void write_measurements(const Measurements& measurements, std::ostream& out);
+
+/// A network, and what was measured about it.
+struct Network {
+  Topology topology;
+  std::optional<Profile> profile;       ///< nothing when no profile was named
+  std::vector<std::string> notes = {};  ///< what the profile does not know of the topology; one sentence each
+};
+/// The network of a topology (as load_topology takes it), of a profile file, or, when both are named, the profile laid
+/// over the topology; an empty text names nothing. Throws InvalidArgument when neither is named, and what reading
+/// throws.
+Network load_network(const std::string& topology, const std::string& profile_path);
+
+}  // namespace gar

@@ -1,0 +1,51 @@
+// What if something is wrong with a network: conditions as people write them ("rack3.uplink=0.5"), and what they mean
+// for a simulation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gar/simulate.hpp"
+
+namespace gar {
+
+/// One thing that is wrong with the network.
+struct Condition {
+  enum class Kind {
+    kSlow,        ///< calculation takes `value` times as long
+    kDegrade,     ///< a link keeps `value` of its capacity
+    kFail,        ///< a link carries nothing
+    kBackground,  ///< other traffic takes a share of `value` of a link
+  };
+  Kind kind = Kind::kSlow;
+  std::string source;  ///< for messages: "--degrade rack3.uplink=0.5"
+  std::string name;    ///< a node, or a rank
+  bool up = true;      ///< links: which directions
+  bool down = true;
+  double value = 1;
+};
+/// "slow", "degrade", "fail", "background".
+std::string_view to_string(Condition::Kind kind);
+/// How a condition is written: "NAME.uplink=CAPACITY".
+std::string_view form_of(Condition::Kind kind);
+
+/// Everything that is wrong, before a network is known.
+struct WhatIf {
+  std::vector<Condition> conditions;
+  double jitter = 0;       ///< as in SimulationOptions
+  std::uint64_t seed = 1;  ///< as in SimulationOptions
+  [[nodiscard]] bool is_empty() const { return conditions.empty() && jitter == 0; }
+};
+
+/// The parsers throw UsageError with the name of what is parsed (a flag, a field), the text and what is accepted.
+Condition parse_condition(Condition::Kind kind, std::string_view name, const std::string& text);
+double parse_jitter(std::string_view name, const std::string& text);
+std::uint64_t parse_seed(std::string_view name, const std::string& text);
+
+/// Puts the conditions into the options: on one link capacities multiply and shares add up, on one server factors
+/// multiply. Throws InvalidArgument for names that do not exist, and for shares that leave nothing.
+void apply(const WhatIf& what_if, const Topology& topology, SimulationOptions& options);
+
+}  // namespace gar

@@ -1,0 +1,76 @@
+// Predictions as documents.
+#include <cmath>
+
+#include "documents/json.hpp"
+#include "gar/algorithms.hpp"
+#include "gar/documents.hpp"
+
+namespace gar {
+namespace {
+
+using documents::Json;
+
+Json flip_json(const std::optional<Flip>& flip, const char* unit, double scale) {
+  if (!flip) return nullptr;
+  Json out;
+  out[unit] = std::llround(flip->at * scale);
+  out["algorithm"] = flip->algorithm;
+  return out;
+}
+
+Json flips_json(const Flips& flips, const char* unit, double scale) {
+  Json out;
+  out["below"] = flip_json(flips.below, unit, scale);
+  out["above"] = flip_json(flips.above, unit, scale);
+  return out;
+}
+
+Json row_json(const PredictRow& row, const std::optional<SizeCorrection>& correction) {
+  Json out;
+  out["algorithm"] = row.algorithm();
+  out["seconds"] = row.seconds();
+  if (correction) {
+    out["correction"] = correction->factor.value;
+    out["corrected_seconds"] = row.seconds() * correction->factor.value;
+  }
+  out["terms"] = documents::terms_json(row.terms);
+  if (is_tree_planner(row.spec)) {
+    out["chunks"] = row.num_chunks;
+    out["plan"] = row.words;
+  }
+  if (row.num_considered > 1) {
+    out["considered"] = row.num_considered;
+    out["complete"] = row.is_complete;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string predict_document(const Topology& topology, const VectorSize& size, const ModelOptions& options,
+                             const PredictAnswer& answer) {
+  Json document = documents::begin("gar.predict/1");
+  document["topology"] = topology.name();
+  document["num_ranks"] = topology.num_servers();
+  document["count"] = size.count;
+  document["dtype"] = to_string(size.dtype);
+  document["model"] = documents::name_of(options.kind);
+  document["results"] = Json::array();
+  for (const PredictRow& row : answer.results) document["results"].push_back(row_json(row, answer.correction));
+  document["best"] = answer.results.front().algorithm();
+  const bool has_other = answer.results.size() > 1;
+  document["runner_up"] = has_other ? Json(answer.results[1].algorithm()) : Json(nullptr);
+  const double best = answer.results.front().seconds();
+  document["margin"] = has_other && best > 0 ? Json(answer.results[1].seconds() / best - 1) : Json(nullptr);
+  document["lower_bound_seconds"] = answer.bound.seconds();
+  document["lower_bound_sequential_seconds"] = answer.bound.sequential_seconds();
+  const double elements_per_float = 4.0 / static_cast<double>(size_of(size.dtype));
+  Json& flips = document["flips"];
+  flips["among"] = "flat algorithms";
+  flips["best"] = answer.flat_best.empty() ? Json(nullptr) : Json(answer.flat_best);
+  flips["count"] = flips_json(answer.size_flips, "count", elements_per_float);
+  flips["ranks"] = answer.rank_flips ? flips_json(*answer.rank_flips, "ranks", 1) : Json(nullptr);
+  return documents::text_of(document);
+}
+
+}  // namespace gar

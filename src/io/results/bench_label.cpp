@@ -1,0 +1,44 @@
+// The last column of gar bench's table, written and read in one place: NAME[, reproducible][: PLAN][, N chunks].
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "gar/results_io.hpp"
+
+namespace gar {
+namespace {
+
+constexpr std::string_view kReproducible = ", reproducible";
+constexpr std::string_view kChunks = " chunks";
+
+}  // namespace
+
+std::string to_string(const BenchLabel& label) {
+  std::string out = label.name;
+  if (label.is_reproducible) out += kReproducible;
+  if (!label.plan.empty() && label.plan != label.name) out += ": " + label.plan;
+  if (label.num_chunks > 1) out += fmt::format(", {}{}", label.num_chunks, kChunks);
+  return out;
+}
+
+BenchLabel parse_bench_label(std::string_view text) {
+  BenchLabel out;
+  if (text.ends_with(kChunks)) {
+    const std::size_t comma = std::min(text.rfind(", "), text.size());
+    const std::string number(text.substr(std::min(comma + 2, text.size())));
+    out.num_chunks = std::max<std::int64_t>(std::strtoll(number.c_str(), nullptr, 10), 1);
+    text = text.substr(0, comma);
+  }
+  const std::size_t colon = text.find(": ");
+  if (colon != std::string_view::npos) {
+    out.plan = text.substr(colon + 2);
+    text = text.substr(0, colon);
+  }
+  out.is_reproducible = text.ends_with(kReproducible);
+  if (out.is_reproducible) text.remove_suffix(kReproducible.size());
+  out.name = text;
+  return out;
+}
+
+}  // namespace gar

@@ -1,0 +1,58 @@
+// Topologies by what users call them: files, built-in names, generators; and files in other formats.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "gar/errors.hpp"
+#include "gar/profile_io.hpp"
+#include "gar/topology_io.hpp"
+#include "io/json_reader.hpp"
+#include "io/text_file.hpp"
+#include "io/topology/document.hpp"
+
+namespace gar {
+namespace {
+
+// Looks for the words first, since a topology of a million nodes is not to be read twice.
+bool is_profile(std::string_view text) {
+  constexpr std::string_view kFamily = "gar.profile/";
+  return text.find(kFamily) != std::string_view::npos && peek_schema(text).starts_with(kFamily);
+}
+
+const TopologyReader& reader_for(std::string_view text) {
+  const std::span<const TopologyReader> all = topology_readers();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const TopologyReader& r) { return r.recognises(text); });
+  return found == all.end() ? all.front() : *found;
+}
+
+}  // namespace
+
+Topology read_topology_file(const std::string& path) {
+  return parse_topology(read_text_file(path, kMaxTopologyBytes), path);
+}
+
+Topology import_topology(const std::string& path, const TopologyReader* reader) {
+  const std::string text = read_text_file(path, kMaxTopologyBytes);
+  return (reader == nullptr ? reader_for(text) : *reader).read(text, path);
+}
+
+Topology load_topology(const std::string& spec_or_path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(spec_or_path, ignored);
+  const bool is_there = std::filesystem::exists(status) && !std::filesystem::is_directory(status);
+  const bool is_path = spec_or_path.find('/') != std::string::npos || spec_or_path.ends_with(".json");
+  if (is_there || is_path) {
+    const std::string text = read_text_file(spec_or_path, kMaxTopologyBytes);
+    return is_profile(text) ? parse_profile(text, spec_or_path).topology : parse_topology(text, spec_or_path);
+  }
+  try {
+    return topology_from_spec(spec_or_path);
+  } catch (const InvalidArgument& error) {
+    if (spec_or_path.find(':') != std::string::npos) throw;  // a generator is never meant as a file
+    throw InvalidArgument(
+        fmt::format("{}, or the path of a topology file (there is no file of that name)", error.what()));
+  }
+}
+
+}  // namespace gar

@@ -1,0 +1,89 @@
+// The three collectives: how they are spelled, and the halves of an AllReduce as plans of their own.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+#include "gar/errors.hpp"
+#include "gar/plan.hpp"
+
+namespace gar {
+
+namespace {
+
+// Ours first, then those that older files and other programs have.
+using Spellings = std::array<std::string_view, 3>;
+constexpr Spellings kAllReduceSpellings{"allreduce", "all-reduce", "all_reduce"};
+constexpr Spellings kReduceScatterSpellings{"reduce-scatter", "reducescatter", "reduce_scatter"};
+constexpr Spellings kAllGatherSpellings{"allgather", "all-gather", "all_gather"};
+
+const Spellings& spellings_of(Collective collective) {
+  switch (collective) {
+    case Collective::kReduceScatter:
+      return kReduceScatterSpellings;
+    case Collective::kAllGather:
+      return kAllGatherSpellings;
+    case Collective::kAllReduce:
+      break;
+  }
+  return kAllReduceSpellings;
+}
+
+Plan half(const Plan& allreduce, Collective collective) {
+  if (allreduce.is_explicit()) {
+    throw InvalidArgument("an explicit plan has no separate ReduceScatter; build it from an algorithm");
+  }
+  Plan plan = allreduce;
+  plan.collective = collective;
+  if (plan.num_ranks == 1) return plan;
+  const std::int64_t n = plan.num_ranks;
+  const std::int64_t scale = n / std::gcd(n, plan.num_units);
+  if (plan.num_units > std::numeric_limits<std::int64_t>::max() / scale) {
+    throw InvalidArgument(fmt::format("{} units cannot be cut into blocks for {} ranks; a multiple of {} is accepted",
+                                      plan.num_units, n, n));
+  }
+  plan.num_units *= scale;
+  for (SubPlan& sp : plan.subplans) {
+    for (Stage& stage : sp.stages) {
+      for (Piece& p : stage.target) {
+        p.begin *= scale;
+        p.end *= scale;
+      }
+    }
+  }
+  const std::int64_t block = plan.num_units / n;
+  Plan whole = plan;
+  whole.collective = Collective::kAllReduce;
+  std::vector<std::int64_t> held(static_cast<std::size_t>(n), 0);
+  const PlanIndex index(whole);
+  for (const Piece& p : index.placement_after(plan.root)) held[static_cast<std::size_t>(p.owner)] += p.end - p.begin;
+  if (std::all_of(held.begin(), held.end(), [&](std::int64_t h) { return h == block; })) return plan;
+  Stage home{StageKind::kPlace, 1, 1, {}};
+  for (std::int64_t r = 0; r < n; ++r)
+    home.target.push_back({r * block, (r + 1) * block, static_cast<std::int32_t>(r)});
+  plan.subplans[static_cast<std::size_t>(plan.root)].stages.push_back(std::move(home));
+  return plan;
+}
+
+}  // namespace
+
+std::string_view to_string(Collective collective) { return spellings_of(collective).front(); }
+
+std::optional<Collective> parse_collective(std::string_view text) {
+  for (const Collective collective : kCollectives) {
+    const Spellings& spellings = spellings_of(collective);
+    if (std::find(spellings.begin(), spellings.end(), text) != spellings.end()) return collective;
+  }
+  return std::nullopt;
+}
+
+Plan as_reduce_scatter(const Plan& allreduce) { return half(allreduce, Collective::kReduceScatter); }
+Plan as_all_gather(const Plan& allreduce) { return half(allreduce, Collective::kAllGather); }
+
+Plan as_collective(const Plan& allreduce, Collective collective) {
+  return collective == Collective::kAllReduce ? allreduce : half(allreduce, collective);
+}
+
+}  // namespace gar

@@ -1,0 +1,158 @@
+// GenTree+: what GenTree fixes is searched.
+//
+// The plans that are searched, for the subtree below a switch with c children:
+//
+//   1. Every child has a plan of its own; children of the same shape have the same one.
+//
+//   2. The results of children that are switches may be moved to a subset of their servers, evenly spaced: as many as
+//      GenTree's convergence ratio says, or 1, 2, 4, 8, ... of them; one size for all children of a switch.
+//
+//   3. Children that hold the same intervals are combined by digits: every ordered factorisation of c, as direct
+//      exchanges (CPS, HCPS, RHD) or as rings. If their plans are the same as well, also by RHD with a fold where c is
+//      no power of two, and by two levels of groups as even as possible where c has a prime factor of 5 or more and the
+//      groups differ. Children whose plans differ are (also) combined by Asymmetric CPS.
+//
+//   4. Or the structure below the switch is ignored: its servers (up to kMaxFlat) are combined by digits as if it were
+//      one switch.
+//
+//   5. The whole vector runs in one piece or in k chunks that follow each other through the stages.
+//
+// These are compared with both forms of GenTree and with the flat algorithms: up to kMaxComparedFlat servers
+// reduce-broadcast, ring, rhd and cps, and the flat hcps and hring that are best in one piece (above kMaxFlat servers
+// only if that already is better); for larger networks any of reduce-broadcast, ring, rhd and cps whose bound leaves a
+// chance. Each in one piece or in chunks.
+//
+// Method: dynamic programming over distinct subtrees (search.cpp, combine.cpp). What a subtree's plan means for the
+// stages above is its footprint (active ranks below each link, how busy links and servers are, latency and time so
+// far). For every k of a geometric series the two plans with the least time in k chunks are kept, which keeps plans
+// that finish early, plans with few stages and plans that spare the bottleneck. Trees of up to kExhaustive servers keep
+// everything, so that there the result is the optimum of the space above. Finalists are priced exactly by PricedPlan
+// (finals.cpp).
+//
+// Complexity: O(distinct subtrees * kept plans * factorisations * distinct links); subsets and unequal children cost
+// O(servers below) each. Deterministic: no randomness, ties go to the earlier candidate.
+#include <algorithm>
+#include <set>
+
+#include "gar/algorithms.hpp"
+#include "gar/planner.hpp"
+#include "gar/predict.hpp"
+#include "planner/flat.hpp"
+#include "planner/gentree_plus/finals.hpp"
+#include "planner/gentree_plus/search.hpp"
+#include "planner/subtree.hpp"
+
+namespace gar {
+
+namespace {
+
+using plus::Decision;
+using plus::DecisionPtr;
+using plus::Finals;
+using plus::Option;
+using plus::Search;
+
+constexpr std::int64_t kMaxComparedFlat = 4096;  // servers up to which every flat algorithm is compared
+constexpr std::int64_t kLarge = 20'000;          // servers above which only the best finalist and GenTree are priced
+constexpr std::size_t kMaxFinalists = 12;
+
+/// Lists the switches of a decision, lowest first and identical ones once.
+class SwitchList {
+ public:
+  explicit SwitchList(const Topology& topology) : topology_(topology), counts_(instance_counts(topology)) {}
+
+  [[nodiscard]] std::vector<SwitchChoice> of(const DecisionPtr& decision) const {
+    std::vector<SwitchChoice> out;
+    std::set<const Decision*> seen;
+    add(decision, seen, out);
+    return out;
+  }
+
+ private:
+  void add(const DecisionPtr& d, std::set<const Decision*>& seen, std::vector<SwitchChoice>& out) const {
+    if (!d || !seen.insert(d.get()).second) return;
+    for (const DecisionPtr& b : d->below) add(b, seen, out);
+    SwitchChoice c;
+    c.node = d->node;
+    c.name = topology_.node(d->node).name;
+    c.count = 0;
+    for (NodeId id = 0; id < topology_.num_nodes(); ++id) {
+      if (topology_.shape(id) == topology_.shape(d->node)) c.count += counts_[static_cast<std::size_t>(id)];
+    }
+    c.algorithm = d->algorithm;
+    c.factors = d->factors;
+    c.is_rearranged = d->subset > 0;
+    c.terms = d->terms;
+    if (!d->note.empty()) c.rearrangements.push_back({d->subset > 0, d->subset, 0, 0, d->note});
+    if (d->candidates) {
+      c.candidates = *d->candidates;
+      std::stable_sort(
+          c.candidates.begin(), c.candidates.end(),
+          [](const SwitchCandidate& a, const SwitchCandidate& b) { return a.terms.total() < b.terms.total(); });
+    }
+    out.push_back(std::move(c));
+  }
+
+  const Topology& topology_;
+  std::vector<std::int64_t> counts_;
+};
+
+void offer_searched(const Topology& topology, double size_floats, const ModelOptions& options, Finals& finals) {
+  Search search(topology, size_floats, options);
+  const std::vector<Option> found = search.run();
+  const std::int64_t n = topology.num_servers();
+  const std::size_t most = n <= plus::kExhaustive ? found.size() : n > kLarge ? 1 : kMaxFinalists;
+  const SwitchList switches(topology);
+  for (std::size_t i = 0; i < std::min(most, found.size()); ++i) {
+    finals.offer(to_plan(found[i].fragment, "gentree+", search.units()), switches.of(found[i].decision));
+  }
+}
+
+void offer_gentree(const Topology& topology, double size_floats, const ModelOptions& options, Finals& finals) {
+  for (const bool rearrange : {true, false}) {
+    if (topology.num_servers() > kLarge && !rearrange) continue;
+    TreePlan tree = gentree(topology, size_floats, {rearrange, options});
+    finals.offer(std::move(tree.plan), std::move(tree.switches));
+  }
+}
+
+void offer_flat(const Topology& topology, double size_floats, const ModelOptions& options, Finals& finals) {
+  const std::int64_t n = topology.num_servers();
+  const auto offer = [&](const AlgorithmSpec& spec, const Terms& terms) {
+    finals.offer(build_plan(spec, n), {flat_choice(topology, spec, terms)});
+  };
+  std::vector<AlgorithmSpec> single = classic_algorithms();
+  std::erase_if(single, [](const AlgorithmSpec& spec) { return spec.name == "hcps"; });
+  if (n > kMaxComparedFlat) {  // bounds settle most of them
+    Predictor predictor(topology, single, options);
+    for (const Prediction& p : predictor.below(size_floats, finals.least())) offer(p.spec, p.terms);
+    return;
+  }
+  for (const AlgorithmSpec& spec : single) offer(spec, {});
+  Predictor predictor(topology, {{"hcps", {}, false}, {"hring", {}, false}}, options);
+  const bool is_small = n <= plus::kMaxFlat;
+  for (const Prediction& p : is_small ? predictor.at(size_floats) : predictor.below(size_floats, finals.least())) {
+    offer(p.spec, p.terms);
+  }
+}
+
+}  // namespace
+
+TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelOptions& options) {
+  if (topology.num_servers() == 1) {
+    TreePlan out;
+    out.plan = cps(1);
+    out.plan.algorithm = "gentree+";
+    out.priced = std::make_shared<const PricedPlan>(out.plan, topology, options);
+    return out;
+  }
+  Finals finals(topology, size_floats, options);
+  offer_searched(topology, size_floats, options, finals);
+  offer_gentree(topology, size_floats, options, finals);
+  offer_flat(topology, size_floats, options, finals);
+  TreePlan out = finals.take();
+  out.plan.algorithm = "gentree+";
+  return out;
+}
+
+}  // namespace gar

@@ -1,0 +1,45 @@
+// Plans and choices in a few words.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "gar/planner.hpp"
+
+namespace gar {
+
+std::string factor_words(const std::vector<std::int64_t>& factors) {
+  return fmt::format("{}", fmt::join(factors, "x"));
+}
+
+std::string plan_words(const std::vector<SwitchChoice>& switches) {
+  std::string out;
+  for (const SwitchChoice& s : switches) {
+    out += fmt::format("{}{} {} {}{}", out.empty() ? "" : "; ", s.name, s.algorithm, factor_words(s.factors),
+                       s.is_rearranged ? " rearranged" : "");
+  }
+  return out.empty() ? "nothing to do" : out;
+}
+
+std::string plan_name(const PlanAnswer& answer) {
+  if (answer.switches.size() != 1 || answer.spec.name != "gentree+") return answer.plan.algorithm;
+  const SwitchChoice& choice = answer.switches.front();
+  if (choice.factors.size() < 2) return choice.algorithm;
+  return fmt::format("{}:{}", choice.algorithm, factor_words(choice.factors));
+}
+
+std::string choice_words(const PlanAnswer& answer, const Topology& topology) {
+  if (answer.passed_over) {
+    return fmt::format(
+        "predicted to take {:.1f}% longer than {} on '{}', but nobody meets a second sender; up to {:.0f}% that counts",
+        100 * answer.passed_over->excess, answer.passed_over->algorithm, topology.name(), 100 * kRingMargin);
+  }
+  std::string out = answer.switches.size() > 1 ? plan_words(answer.switches) + "; " : "";
+  out += fmt::format("least predicted time on '{}'", topology.name());
+  for (const PlanCandidate& other : answer.considered) {
+    // The same plan may be there under several names.
+    const double excess = other.seconds() / answer.considered.front().seconds() - 1;
+    if (excess > 1e-3) return fmt::format("{}; next is {}, {:.1f}% longer", out, other.algorithm, 100 * excess);
+  }
+  return out;
+}
+
+}  // namespace gar

@@ -1,0 +1,37 @@
+// MPI's own collectives, for measurements and comparisons with ours.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+#include "gar/communicator.hpp"
+
+namespace gar {
+
+/// MPI_DATATYPE_NULL where the MPI standard has no such type.
+MPI_Datatype mpi_type(DataType type);
+MPI_Op mpi_op(ReduceOp op);
+
+/// A collective in MPI's words.
+struct NativeCall {
+  Collective collective = Collective::kAllReduce;
+  const void* in = nullptr;  ///< or MPI_IN_PLACE
+  void* out = nullptr;
+  int count = 0;
+  MPI_Datatype type = MPI_BYTE;
+  MPI_Op op = MPI_OP_NULL;
+};
+
+/// Why MPI cannot run a call of this type and count; empty: it can.
+std::string why_not_native(DataType type, std::int64_t count);
+/// In place: AllReduce and ReduceScatter where `in` is `out` (MPI leaves ReduceScatter's result at the front of the
+/// input), AllGather where `in` is the block of `rank` in `out`.
+NativeCall native_call(const CollectiveCall& call, int rank);
+
+/// Blocking. Throws TransportError.
+void run_native(const NativeCall& call, MPI_Comm comm);
+/// Non-blocking. Throws TransportError.
+MPI_Request start_native(const NativeCall& call, MPI_Comm comm);
+
+}  // namespace gar

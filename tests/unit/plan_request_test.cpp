@@ -1,0 +1,259 @@
+// The door of the planner: every algorithm by name gives what a direct call gives, priced once; policies; errors.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gar/algorithms.hpp"
+#include "gar/errors.hpp"
+#include "gar/model.hpp"
+#include "gar/planner.hpp"
+#include "gar/predict.hpp"
+#include "gar/topology.hpp"
+#include "gar/verify.hpp"
+#include "support/terms.hpp"
+
+namespace gar {
+namespace {
+
+struct Direct {
+  Plan plan;
+  std::vector<SwitchChoice> switches;
+};
+
+/// What the functions behind the door say.
+Direct call_directly(const std::string& algorithm, const Topology& topology, double size) {
+  if (algorithm == "gentree+") {
+    TreePlan tree = gentree_plus(topology, size);
+    return {tree.plan, tree.switches};
+  }
+  if (algorithm == "gentree" || algorithm == "gentree-norearrange") {
+    TreePlan tree = gentree(topology, size, {algorithm == "gentree", {}});
+    return {tree.plan, tree.switches};
+  }
+  const AlgorithmSpec best = Predictor(topology, {parse_algorithm(algorithm)}).at(size).front().spec;
+  return {topology.num_servers() == 1 ? cps(1) : build_plan(best, topology.num_servers()), {}};
+}
+
+/// Pricing the plan again gives the same bits.
+void expect_priced(const PlanAnswer& answer, const PlanRequest& request) {
+  ASSERT_NE(answer.priced, nullptr);
+  ModelOptions options = request.model;
+  options.overlap = true;
+  const PricedPlan again(answer.plan, request.topology, options);
+  for (const double size : {request.size_floats, 2 * request.size_floats + 1}) {
+    EXPECT_EQ(answer.priced->cost(size), again.cost(size)) << size;
+  }
+  EXPECT_EQ(answer.terms, again.cost(request.size_floats));
+  EXPECT_EQ(answer.priced->max_incast_excess(), again.max_incast_excess());
+  const std::vector<StageCost> stages = answer.priced->critical_stages(request.size_floats);
+  const std::vector<StageCost> stages_again = again.critical_stages(request.size_floats);
+  ASSERT_EQ(stages.size(), stages_again.size());
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    EXPECT_EQ(stages[i].label, stages_again[i].label);
+    EXPECT_EQ(stages[i].at(request.size_floats), stages_again[i].at(request.size_floats));
+  }
+}
+
+/// Racks of four and of three servers with the paper's parameters.
+Topology four_and_three() {
+  const PaperParams p;
+  return Topology("four-and-three",
+                  {{"server", p.alpha, p.server_link, p.server, {}},
+                   {"big", p.alpha, p.inner_link, {}, {{0, 4}}},
+                   {"small", p.alpha, p.inner_link, {}, {{0, 3}}},
+                   {"root", p.alpha, {}, {}, {{1, 1}, {2, 1}}}},
+                  3);
+}
+
+std::vector<Topology> small_networks() {
+  std::vector<Topology> out{four_and_three()};
+  for (const char* spec : {"star:1", "star:2", "star:7", "ss24", "tree:3x4", "tree:2x3x2", "tree:5x16"}) {
+    out.push_back(topology_from_spec(spec));
+  }
+  return out;
+}
+
+TEST(PlanRequest, AnswersWhatDirectCallsAnswer) {
+  for (const Topology& network : small_networks()) {
+    for (const char* algorithm :
+         {"reduce-broadcast", "ring", "rhd", "cps", "hcps", "hring", "gentree", "gentree-norearrange", "gentree+"}) {
+      for (const double size : {1.0, 1e7}) {
+        SCOPED_TRACE(std::string(algorithm) + " on " + network.name() + ", " + std::to_string(size) + " floats");
+        const PlanRequest request{.topology = network, .size_floats = size, .algorithms = {parse_algorithm(algorithm)}};
+        const PlanAnswer answer = plan(request);
+        const Direct direct = call_directly(algorithm, request.topology, size);
+        EXPECT_EQ(answer.plan, direct.plan);
+        EXPECT_EQ(answer.spec.name, algorithm);
+        EXPECT_EQ(answer.bound.seconds(), lower_bound(request.topology, size).seconds());
+        EXPECT_FALSE(answer.passed_over);
+        ASSERT_EQ(answer.asked.size(), 1U);
+        EXPECT_EQ(answer.asked[0].algorithm, to_string(answer.spec));
+        EXPECT_EQ(answer.asked[0].terms, answer.terms);
+        if (is_tree_planner(answer.spec)) {
+          EXPECT_EQ(plan_words(answer.switches), plan_words(direct.switches));
+        } else {
+          EXPECT_EQ(answer.switches.size(), request.topology.num_servers() == 1 ? 0U : 1U);
+        }
+        expect_priced(answer, request);
+      }
+    }
+  }
+}
+
+TEST(PlanRequest, MeansGenTreePlusByDefault) {
+  const Topology topology = topology_from_spec("tree:3x4");
+  const PlanAnswer answer = plan({.topology = topology, .size_floats = 1e6});
+  EXPECT_EQ(answer.spec.name, "gentree+");
+  EXPECT_EQ(answer.plan, gentree_plus(topology, 1e6).plan);
+  ASSERT_FALSE(answer.considered.empty());
+  EXPECT_EQ(answer.considered.front().terms, answer.terms);
+  EXPECT_TRUE(verify(answer.plan).ok);
+}
+
+TEST(PlanRequest, TakesTheBestOfSeveralAndTheFirstOfEqualOnes) {
+  PlanRequest request{.topology = builtin_topology("ss24"), .size_floats = 1e8};
+  for (const char* name : {"ring", "cps", "hcps", "rhd"}) request.algorithms.push_back(parse_algorithm(name));
+  const PlanAnswer answer = plan(request);
+  EXPECT_EQ(to_string(answer.spec), Predictor(request.topology, request.algorithms).at(1e8).front().algorithm());
+  ASSERT_EQ(answer.asked.size(), 4U);
+  EXPECT_EQ(answer.asked[0].algorithm, "ring");
+  EXPECT_EQ(answer.asked[2].algorithm, to_string(answer.spec));
+  EXPECT_GT(answer.num_considered, 1);
+  for (const PlanCandidate& c : answer.asked) EXPECT_LE(answer.seconds(), c.seconds()) << c.algorithm;
+
+  // On two servers CPS and RHD are the same plan.
+  request.topology = topology_from_spec("star:2");
+  request.algorithms = {parse_algorithm("rhd"), parse_algorithm("cps")};
+  EXPECT_EQ(plan(request).spec.name, "rhd");
+}
+
+TEST(PlanRequest, HalvesThePlan) {
+  PlanRequest request{.topology = topology_from_spec("star:7"), .size_floats = 1e6};
+  request.algorithms = {parse_algorithm("rhd")};
+  const Plan whole = plan(request).plan;
+  request.collective = Collective::kReduceScatter;
+  const PlanAnswer scatter = plan(request);
+  EXPECT_EQ(scatter.plan, as_reduce_scatter(whole));
+  expect_priced(scatter, request);
+  request.collective = Collective::kAllGather;
+  const PlanAnswer gather = plan(request);
+  EXPECT_EQ(gather.plan, as_all_gather(whole));
+  expect_priced(gather, request);
+}
+
+TEST(PlanRequest, KeepsToTheModelOptions) {
+  PlanRequest request{.topology = builtin_topology("ss24"), .size_floats = 1e8};
+  request.model.max_chunks = 1;
+  EXPECT_EQ(plan(request).plan.num_chunks, 1);
+  request.model = {.kind = ModelKind::kAbc};
+  const PlanAnswer abc = plan(request);
+  EXPECT_EQ(abc.terms.epsilon, 0);
+  EXPECT_EQ(abc.plan, gentree_plus(request.topology, 1e8, request.model).plan);
+  expect_priced(abc, request);
+}
+
+TEST(PlanRequest, JudgesOptimalityWhenAsked) {
+  PlanRequest request{.topology = topology_from_spec("star:8"), .size_floats = 1e6};
+  request.algorithms = {parse_algorithm("cps")};
+  EXPECT_FALSE(plan(request).optimality);
+  request.with_optimality = true;
+  const PlanAnswer answer = plan(request);
+  ASSERT_TRUE(answer.optimality);
+  EXPECT_TRUE(answer.optimality->bandwidth);
+  EXPECT_TRUE(answer.optimality->latency);
+  request.collective = Collective::kReduceScatter;
+  EXPECT_FALSE(plan(request).optimality);
+}
+
+TEST(PlanRequest, RefusesWhatDoesNotFit) {
+  PlanRequest request{.topology = topology_from_spec("star:7"), .size_floats = 1e6};
+  for (const char* algorithm : {"hcps:2x3", "hring:3x3", "acps:4+4", "acps"}) {
+    request.algorithms = {parse_algorithm("ring"), parse_algorithm(algorithm)};
+    EXPECT_THROW((void)plan(request), InvalidArgument) << algorithm;
+    EXPECT_THROW(check_algorithm(parse_algorithm(algorithm), 7), InvalidArgument) << algorithm;
+  }
+  request.algorithms.clear();
+  for (const double size : {-1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    request.size_floats = size;
+    EXPECT_THROW((void)plan(request), InvalidArgument) << size;
+  }
+}
+
+TEST(CheckAlgorithm, AcceptsWhatCanBePlanned) {
+  for (const char* algorithm : {"ring", "rhd", "cps", "hcps", "hring", "hcps:2x3", "hcps:~2x3", "acps:4+2",
+                                "reduce-broadcast", "gentree", "gentree-norearrange", "gentree+"}) {
+    EXPECT_NO_THROW(check_algorithm(parse_algorithm(algorithm), 6)) << algorithm;
+  }
+  for (const char* algorithm : {"ring", "hcps", "gentree+"}) {
+    EXPECT_NO_THROW(check_algorithm(parse_algorithm(algorithm), 1)) << algorithm;
+  }
+}
+
+// 12 servers on one switch, 1e5 floats: beta alone takes 2 * 11/12 * 1e5 * 1.28e-6 s = 235 ms. Ranks of a ring pass 22
+// steps of 3 alpha each.
+PlanRequest lossy_star(double alpha, double epsilon, double incast_threshold) {
+  PaperParams params;
+  params.alpha = alpha;
+  params.server_link = {1.28e-6, epsilon, incast_threshold};
+  params.server = {1e-10, 1e-10};
+  PlanRequest request{.topology = make_tree({12}, params), .size_floats = 1e5, .policy = Policy::kRuntime};
+  request.model.max_chunks = 1;
+  return request;
+}
+
+TEST(Policy, RuntimeTakesARingThatIsNearlyAsGoodWhereThereIsIncast) {
+  PlanRequest request = lossy_star(1e-5, 9e-8, 1);  // 22 * 30 us = 0.7 ms, 0.2% of the whole
+  const PlanAnswer ring = plan(request);
+  EXPECT_EQ(ring.spec.name, "ring");
+  EXPECT_EQ(ring.plan, gar::ring(12));
+  expect_priced(ring, request);
+  request.policy = Policy::kModel;
+  const PlanAnswer best = plan(request);
+  EXPECT_EQ(best.spec.name, "gentree+");
+  EXPECT_FALSE(best.passed_over);
+  ASSERT_TRUE(ring.passed_over);
+  EXPECT_EQ(ring.passed_over->algorithm, plan_name(best));
+  EXPECT_DOUBLE_EQ(ring.passed_over->excess, ring.seconds() / best.seconds() - 1);
+  EXPECT_LE(ring.passed_over->excess, kRingMargin);
+  EXPECT_EQ(choice_words(ring, request.topology).find("predicted to take 0.2% longer than "), 0U)
+      << choice_words(ring, request.topology);
+}
+
+TEST(Policy, RuntimeFollowsTheModelOtherwise) {
+  for (PlanRequest request : {lossy_star(1e-3, 9e-8, 1),  // 22 * 3 ms = 66 ms, more than 5%
+                              lossy_star(1e-5, 0, 0)}) {  // no incast
+    const PlanAnswer runtime = plan(request);
+    request.policy = Policy::kModel;
+    const PlanAnswer model = plan(request);
+    EXPECT_EQ(runtime.spec.name, "gentree+");
+    EXPECT_EQ(runtime.plan, model.plan);
+    EXPECT_FALSE(runtime.passed_over);
+  }
+  PlanRequest request = lossy_star(1e-5, 9e-8, 1);
+  request.algorithms = {parse_algorithm("cps")};  // what was asked for is not replaced
+  EXPECT_EQ(plan(request).spec.name, "cps");
+}
+
+TEST(PlanWords, NameSwitchesFactorsAndReasons) {
+  EXPECT_EQ(factor_words({8, 3}), "8x3");
+  EXPECT_EQ(factor_words({16}), "16");
+  EXPECT_EQ(plan_words({}), "nothing to do");
+  const Topology sym384 = builtin_topology("sym384");
+  const PlanAnswer answer = plan({.topology = sym384, .size_floats = 1e8});
+  EXPECT_EQ(plan_words(answer.switches), "rack hcps 8x3; root cps 16");
+  EXPECT_EQ(plan_name(answer), "gentree+");
+  EXPECT_EQ(choice_words(answer, sym384).find("rack hcps 8x3; root cps 16; least predicted time on 'sym384'; next is "),
+            0U)
+      << choice_words(answer, sym384);
+
+  const PlanAnswer flat = plan({.topology = builtin_topology("ss24"), .size_floats = 1e8});
+  EXPECT_EQ(plan_name(flat), "hcps:6x4");
+  const PlanAnswer small = plan({.topology = builtin_topology("ss24"), .size_floats = 1e3});
+  EXPECT_EQ(plan_name(small), "cps");
+}
+
+}  // namespace
+}  // namespace gar
