@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gar/simulate.hpp"
+#include "sim/engine/hot.hpp"
 #include "sim/engine/job.hpp"
 #include "sim/engine/link_ledger.hpp"
 #include "sim/engine/rate_solver.hpp"
@@ -36,7 +37,7 @@ class Flows {
         timers_(world.num_links()) {}
 
   /// The messages of a step that have this latency begin to flow, or wait for those before them.
-  [[gnu::flatten]] void begin(StepIndex step, double latency);
+  GAR_SIM_HOT void begin(StepIndex step, double latency);
   /// The first of the flows that a link limits should have arrived.
   void look_at(LinkIndex link, std::uint32_t version);
   /// Delivers what has arrived, starts what has waited for it, and finds the rates again.
@@ -72,8 +73,8 @@ class Flows {
   [[nodiscard]] const SimStep& program_step(const ActiveStep& step) const { return world_.step(step.program_step); }
 
   void add(const Send& send, StepIndex step, std::uint32_t nth);
-  [[gnu::flatten]] void add_waiting(const Follower& follower);
-  [[gnu::flatten]] void end(FlowIndex flow);
+  GAR_SIM_HOT void add_waiting(const Follower& follower);
+  GAR_SIM_HOT void end(FlowIndex flow);
   void observe_end(FlowIndex flow, const ActiveStep& step, double count);
   bool must_wait(const ActiveStep& step, std::uint32_t nth, const Route& route);
   void find_followers(StepIndex index, const Route& route);

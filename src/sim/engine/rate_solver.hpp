@@ -34,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/engine/hot.hpp"
 #include "sim/engine/link_sums.hpp"
 #include "sim/engine/time.hpp"
 #include "sim/network.hpp"
@@ -327,7 +328,7 @@ double RateSolver<Paths>::update(FlowIndex index) {
 }
 
 template <class Paths>
-[[gnu::flatten]] std::span<const FlowIndex> RateSolver<Paths>::collect_arrived() {
+GAR_SIM_HOT std::span<const FlowIndex> RateSolver<Paths>::collect_arrived() {
   while (num_seen_ < changed_.size()) join_region(changed_[num_seen_++], /*may_arrive=*/true);
   const std::size_t begin = std::exchange(num_returned_, arrived_.size());
   return std::span(arrived_).subspan(begin);
@@ -591,7 +592,7 @@ void RateSolver<Paths>::commit(OnDue on_due, OnChange on_change) {
 
 template <class Paths>
 template <class OnDue, class OnChange>
-[[gnu::flatten]] void RateSolver<Paths>::solve(OnDue on_due, OnChange on_change) {
+GAR_SIM_HOT void RateSolver<Paths>::solve(OnDue on_due, OnChange on_change) {
   for (const LinkIndex at : changed_spare_) {
     Link& link = links_[at];
     link.capacity = link.state.capacity(link.num_senders);

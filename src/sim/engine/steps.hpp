@@ -12,6 +12,7 @@
 #include "gar/errors.hpp"
 #include "gar/simulate.hpp"
 #include "sim/engine/active_step.hpp"
+#include "sim/engine/hot.hpp"
 #include "sim/engine/job.hpp"
 #include "sim/engine/path_recorder.hpp"
 #include "sim/engine/processors.hpp"
@@ -33,7 +34,7 @@ class Steps {
   /// With a barrier: starts the next step of all ranks that have it. Returns false when there is none.
   bool start_next_barrier();
   /// Starts what has become ready.
-  [[gnu::flatten]] void start_ready();
+  GAR_SIM_HOT void start_ready();
   /// A message has arrived. Requires that its sender has flows left.
   void deliver(const Delivery& delivery);
   /// The first of a server's calculations should have ended.
