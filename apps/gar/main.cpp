@@ -11,7 +11,7 @@ using gar::cli::Context;
 
 void set_up(CLI::App& program, Context& context) {
   program.require_subcommand(1);
-  program.set_version_flag("--version", "gar " + std::string(gar::cli::version()));
+  program.set_version_flag("--version", "gar " + std::string(gar::version()));
   program.get_formatter()->column_width(34);
   program.get_formatter()->label("SUBCOMMAND", "VERB");
   gar::cli::add_color_option(program, context);

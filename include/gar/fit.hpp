@@ -31,7 +31,7 @@ struct Observation {
   std::vector<std::int64_t> servers;               ///< of the topology, ascending
   double size_floats = 0;                          ///< of the whole vector (also for kAllGather: all blocks together)
   std::int64_t fan_in = 0;
-  std::int64_t max_senders = 0;  ///< that a receiver admits at once; 0: everybody sends
+  std::int64_t max_senders = 0;  ///< that a receiver admits at once; 0: all ranks send at once
   std::vector<double> seconds;   ///< one per repetition, of the slowest rank
   double retransmits = -1;       ///< TCP segments sent again per repetition, all ranks together; -1: unknown
   double pause_frames = -1;      ///< PFC pause frames per repetition

@@ -18,7 +18,7 @@ namespace gar {
 namespace {
 
 constexpr double kLeastTolerance = 0.1;
-constexpr double kLeastExplained = 0.5;
+constexpr double kLeastShareExplained = 0.5;
 constexpr double kSameLoss = 0.01;  // of the loss to be explained
 constexpr double kNoise = 0.03;     // relative; the unit of the loss
 
@@ -175,7 +175,7 @@ Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& obser
   });
   const Suspect& first = suspects.front();
   out.explained = 1 - first.loss / before;
-  if (out.explained < kLeastExplained) {
+  if (out.explained < kLeastShareExplained) {
     out.words.emplace_back(
         "no single parameter explains it; measure the network again (gar fit) and compare (gar profile diff)");
     return out;

@@ -23,7 +23,7 @@ namespace {
 /// Between links with equal load, the one with more senders counts; little enough to change no other comparison.
 constexpr double kTie = 1e-9;
 
-struct Probe {
+struct UnitPrices {
   int alpha_level = -1;
   int link_level = -1;
   bool has_calculation = false;
@@ -31,7 +31,7 @@ struct Probe {
 };
 
 /// The topology with unit parameters in one place; links that are slower than others of their level keep that.
-Topology probe_topology(const Topology& shape, const Probe& probe) {
+Topology probe_topology(const Topology& shape, const UnitPrices& probe) {
   double fastest = std::numeric_limits<double>::infinity();
   for (NodeId id = 0; id < shape.num_nodes(); ++id) {
     if (id != shape.root() && shape.height(id) == probe.link_level)
@@ -73,7 +73,7 @@ void add_plan(const Observation& observation, const Place& place, Features& out)
   const double size = observation.size_floats;
   const int num_levels = topology.height(topology.root());
   for (int level = 0; level < num_levels; ++level) {
-    Probe probe;
+    UnitPrices probe;
     probe.alpha_level = level;
     const Topology latencies = place_ranks(probe_topology(topology, probe), observation.servers);
     out.alphas[static_cast<std::size_t>(level)] = PricedPlan(plan, latencies).cost(0).alpha;
@@ -88,7 +88,7 @@ void add_plan(const Observation& observation, const Place& place, Features& out)
       out.stages[s].push_back({level, size * stages[s].slope.beta, static_cast<double>(stages[s].senders)});
     }
   }
-  Probe probe;
+  UnitPrices probe;
   probe.has_calculation = true;
   const Terms calculation = PricedPlan(plan, place_ranks(probe_topology(topology, probe), observation.servers)).cost(1);
   out.adds = size * calculation.gamma;

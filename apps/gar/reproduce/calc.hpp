@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "apps/gar/reproduce/paper.hpp"
 #include "apps/gar/reproduce/json_output.hpp"
+#include "apps/gar/reproduce/paper.hpp"
 #include "gar/fit.hpp"
 
 namespace gar::cli {

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/gar/reproduce/json_output.hpp"
 #include "apps/gar/reproduce/paper.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
-#include "apps/gar/reproduce/json_output.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/fit.hpp"
 #include "gar/model.hpp"

@@ -16,9 +16,9 @@
 #include "apps/gar/reproduce_words.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
-#include "gar/profile_io.hpp"
 #include "gar/model.hpp"
 #include "gar/planner.hpp"
+#include "gar/profile_io.hpp"
 
 namespace gar::cli {
 namespace {

@@ -15,9 +15,9 @@
 #include <cmath>
 #include <optional>
 
+#include "apps/gar/reproduce/json_output.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
 #include "apps/gar/reproduce_words.hpp"
-#include "apps/gar/reproduce/json_output.hpp"
 #include "gar/planner.hpp"
 
 namespace gar::cli {

@@ -14,10 +14,10 @@
 #include <array>
 #include <cmath>
 
+#include "apps/gar/reproduce/json_output.hpp"
 #include "apps/gar/reproduce/rearrangement.hpp"
 #include "apps/gar/reproduce/reproduce.hpp"
 #include "apps/gar/reproduce_words.hpp"
-#include "apps/gar/reproduce/json_output.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"

@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <array>
 
-#include "apps/gar/reproduce_words.hpp"
 #include "apps/gar/reproduce/json_output.hpp"
+#include "apps/gar/reproduce_words.hpp"
 #include "gar/planner.hpp"
 
 namespace gar::cli {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "gar/format.hpp"
 #include "gar/measure/bench.hpp"
 #include "gar/measure/cuda_session.hpp"
 #include "measure/bench/bound.hpp"

@@ -17,6 +17,7 @@
 #include <set>
 
 #include "gar/errors.hpp"
+#include "gar/version.hpp"
 #include "measure/fit/engine.hpp"
 
 namespace gar::measure {
