@@ -14,7 +14,7 @@ CONFIGURE = cmake --preset $(1) | { grep -E '^-- (CUDA|MPI):' || true; }
 BUILD = cmake --build --preset $(1) -j $(JOBS)
 TEST = ctest --preset $(1) -j $(JOBS)
 
-.PHONY: help demo test test-full soak build bench lint format install fuzz golden clean setup
+.PHONY: help demo docs test test-full soak build bench lint format install fuzz golden clean setup
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
