@@ -10,8 +10,8 @@
 
 #include "apps/preload/real.hpp"
 #include "gar/environment.hpp"
-#include "runtime/choice.hpp"
 #include "gar/mpi_library.hpp"
+#include "runtime/choice.hpp"
 #include "runtime/transports/mpi/network.hpp"
 #include "runtime/transports/mpi/polite.hpp"
 #include "topology/hash.hpp"
