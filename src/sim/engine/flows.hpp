@@ -242,6 +242,8 @@ void Flows<World>::look_at(LinkIndex link, std::uint32_t version) {
   Timer& timer = timers_[link];
   if (timer.version != version) return;
   timer.scheduled = kNever;
+  // The flows that were to arrive may have been limited by other links since, and be gone: there is nothing to do.
+  if (solver_.num_flows(link) == 0) return;
   if (timer.due <= timeline_.now * (1 + kTieTime)) {
     solver_.look_at(link);
   } else if (timer.due < kNever) {
