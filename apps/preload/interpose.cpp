@@ -1,4 +1,4 @@
-// What happens to a call of the program (exports.cpp).
+// What happens to a call that exports.cpp hands over: the runtime runs it, or the MPI library does.
 //
 // Whether a call is taken over follows from what MPI wants to be the same on all ranks (lengths in bytes, types,
 // operators), never from anything else.

@@ -122,8 +122,7 @@ PlanAnswer plan(const PlanRequest& request) {
 
 void check_algorithm(const AlgorithmSpec& spec, std::int64_t num_ranks) {
   if (is_tree_planner(spec)) return;
-  const bool finds_factors = spec.name == "hcps" || spec.name == "hring";
-  if (spec.factors.empty() && (finds_factors || num_ranks == 1)) return;
+  if (spec.factors.empty() && (needs_factors(spec) || num_ranks == 1)) return;
   (void)build_plan(spec, num_ranks);  // the builder checks the factors; what it builds is small
 }
 

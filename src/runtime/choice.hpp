@@ -16,7 +16,7 @@ namespace gar {
 /// A plan for a size class.
 struct ChosenPlan {
   std::shared_ptr<const IndexedPlan> plan;
-  std::shared_ptr<const PricedPlan> priced;  ///< of the AllReduce; null for explicit plans
+  std::shared_ptr<const PricedPlan> priced;  ///< `plan` on the network; null for explicit plans
   std::string name;  ///< what a gentree+ plan is, in the words of the command line where it has one
   std::string reason;
 };
@@ -24,7 +24,7 @@ struct ChosenPlan {
 /// Chooses plans for one communicator. All ranks come to the same choices.
 class Chooser {
  public:
-  /// Reads the environment where the options leave something open. Throws InvalidArgument, PlanError, ParseError.
+  /// The options are complete: see with_environment. Throws InvalidArgument and PlanError.
   Chooser(const CommunicatorOptions& options, const Topology& default_topology, int num_ranks,
           std::int64_t least_chunk_bytes);
 

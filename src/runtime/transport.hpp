@@ -30,7 +30,7 @@ struct Schedule;
 
 /// What all ranks must agree on.
 struct Signature {
-  std::uint64_t sequence = 0;  ///< number of the operation on this communicator, from 1
+  std::uint64_t sequence = 0;  ///< number of the operation on this communicator; below kFirstSequence: its set-up
   Collective collective = Collective::kAllReduce;
   std::int64_t count = 0;  ///< elements (of a block, for ReduceScatter and AllGather)
   DataType type = DataType::kFloat32;
@@ -57,7 +57,7 @@ struct Operands {
 struct Flight {
   const ChunkProgram* program = nullptr;
   std::uint32_t serial = 0;  ///< number of the chunk on this communicator, across operations
-  int slot = 0;              ///< below num_slots(); free again when try_close has returned true
+  int slot = 0;              ///< below limits().num_slots; free again when try_close has returned true
   std::int64_t chunk = 0;    ///< within the operation
   SpaceView input;
   SpaceView work;

@@ -16,8 +16,8 @@ declare -A uses=(
   [io]="base topology plan model sim fit"
   [explain]="base topology plan model planner sim fit"
   [documents]="base topology plan model planner sim fit io explain"
-  [runtime]="base topology plan model planner fit io"
-  [measure]="base topology plan model planner fit io explain runtime"
+  [runtime]="base topology plan model planner io"
+  [measure]="base topology plan model planner fit io runtime"
 )
 # Public header: the module that it belongs to.
 declare -A home=(

@@ -1,4 +1,4 @@
-// Tables, explanations and JSON of `gar plan`.
+// Tables and explanations of `gar plan`.
 #include "apps/gar/views/plan_explain.hpp"
 
 #include <fmt/format.h>

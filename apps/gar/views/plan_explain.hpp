@@ -1,4 +1,4 @@
-// What `gar plan` shows of a plan, for people and as JSON.
+// What `gar plan` shows of a plan, for people.
 #pragma once
 
 #include <string>

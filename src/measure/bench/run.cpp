@@ -140,7 +140,7 @@ bool Round::agree_to_go_on(std::vector<double> own) {
   for (std::size_t i = 0; i < runners_.size(); ++i) {
     if (own[i] >= 0) seconds_[i].push_back(slowest[i]);
   }
-  return slowest.back() == 0;  // one meeting for both
+  return slowest.back() == 0;  // one exchange carries the times and the wish to stop
 }
 
 bool Round::measure(std::vector<Runner*> runners, const BenchCase& kind, const BenchSize& size, std::uint64_t seed,

@@ -142,7 +142,7 @@ double shared_cores(const Topology& topology, double num_cores, double num_ranks
 
 namespace {
 
-/// Ranks that share a GPU share its memory, as ranks that share a core do that.
+/// Ranks on one GPU share its memory, just as ranks on one core share that core.
 void place_on_gpus(CudaSession& cuda, const FitConfig& config, FitNetwork& out) {
   const auto num_ranks = static_cast<double>(out.host_of.size());
   out.provenance.transport = num_ranks > 1 ? std::string(to_string(config.transport)) : "";

@@ -29,9 +29,9 @@ constexpr double kReductionShare = 1.0 / 50;
 constexpr double kBytesPerSecond = 2e9;  ///< that a core reads at least
 constexpr double kMaxFanIn = 16;
 constexpr double kAssumedMemory = 1e9;  ///< where the kernel does not say
-constexpr double kSumOfFanIns = 51;
-constexpr std::int64_t kAdmitted = 2;  ///< senders at once: what the runtime admits at least
-constexpr double kLinkShare = 0.25;    ///< of the largest length, for messages over single links
+constexpr double kSumOfFanIns = 51;     ///< of the reductions in src/fit/design: 2 + 3 + 4 + 6 + 8 + 12 + 16
+constexpr std::int64_t kAdmitted = 2;   ///< senders at once: what the runtime admits at least
+constexpr double kLinkShare = 0.25;     ///< of the largest length, for messages over single links
 
 /// What a rank may take without driving others out.
 double memory_of_rank(World& world, Control& control, const FitNetwork& network) {

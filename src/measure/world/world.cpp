@@ -198,7 +198,7 @@ class MpiWorld : public World {
 Communicator control_communicator(World& world, double timeout_s) {
   CommunicatorOptions options;
   options.timeout_s = std::max(timeout_s, 10.0);
-  // Any parameters will do, and none have to be measured.
+  // Any parameters will do.
   options.topology = topology_from_spec(fmt::format("star:{}", world.size()));
   options.log = [](std::string_view) {};  // what GAR_DEBUG asks about is what is measured
   return world.communicator(options);
