@@ -56,7 +56,7 @@ struct AlgorithmInfo {
   std::string_view name;   ///< as on the command line, without parameters: "hcps"
   std::string_view words;  ///< for people: "hierarchical co-located parameter server"
   std::string_view forms;  ///< how it is written, for messages: "hcps, hcps:8x3 (factors), ..."
-  AlgorithmParameters parameters = AlgorithmParameters::kNone;
+  AlgorithmParameters parameters = AlgorithmParameters::kNone;  ///< what follows the name and a colon
   bool finds_factors = false;  ///< without factors it stands for the best of all factorisations (Predictor)
   bool takes_uneven = false;   ///< takes factors of uneven groups, too: "~9x11"
   /// The place among the algorithms that are compared unless others are asked for, from 1; 0: it is not among them.

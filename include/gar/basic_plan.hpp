@@ -18,10 +18,10 @@ using BlockPlacement = std::vector<std::vector<std::int32_t>>;
 
 /// What the servers below one switch are responsible for.
 struct BasicSubPlan {
-  std::string name;             ///< of the switch, "rack0"
-  std::int64_t first_rank = 0;  ///< the first server below it
-  BlockPlacement initial_place;
-  BlockPlacement final_place;
+  std::string name;               ///< of the switch, "rack0"
+  std::int64_t first_rank = 0;    ///< the first server below it
+  BlockPlacement initial_place;   ///< blocks that each server holds before the exchange at this switch
+  BlockPlacement final_place;     ///< blocks that each server holds after the exchange
   std::int64_t num_repaired = 0;  ///< blocks that the greedy dealing of the paper left without a server
 };
 

@@ -32,12 +32,12 @@ struct Stream {
 
 /// One collective operation as one rank calls it.
 struct CollectiveCall {
-  Collective collective = Collective::kAllReduce;
-  const void* in = nullptr;
-  void* out = nullptr;
+  Collective collective = Collective::kAllReduce;  ///< what is computed
+  const void* in = nullptr;                        ///< this rank's input, in_bytes() long
+  void* out = nullptr;                             ///< gets this rank's result, out_bytes() long
   std::int64_t count = 0;  ///< elements: of the vector for AllReduce, of one block for ReduceScatter and AllGather
-  DataType type = DataType::kFloat32;
-  ReduceOp op = ReduceOp::kSum;  ///< means nothing to AllGather
+  DataType type = DataType::kFloat32;  ///< of the elements
+  ReduceOp op = ReduceOp::kSum;        ///< means nothing to AllGather
 };
 /// Bytes at `in`: ReduceScatter has a block for every rank there.
 inline std::int64_t in_bytes(const CollectiveCall& call, int num_ranks) {
@@ -52,6 +52,7 @@ inline std::int64_t vector_bytes(const CollectiveCall& call, int num_ranks) {
   return call.count * size_of(call.type) * (call.collective == Collective::kAllReduce ? 1 : num_ranks);
 }
 
+/// How a communicator plans and runs its operations. The defaults suit most programs.
 struct CommunicatorOptions {
   /// As on the command line ("ring", "hcps:4x2", "gentree+"); empty: gentree+, and a latency path for small vectors.
   /// GAR_ALGO in the environment is taken when this is empty.
@@ -171,9 +172,11 @@ class Communicator {
   void all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op, Stream stream) {
     run({Collective::kAllReduce, in, out, count, type, op}, stream);
   }
+  /// reduce_scatter, in a stream in the same sense.
   void reduce_scatter(const void* in, void* out, std::int64_t block_count, DataType type, ReduceOp op, Stream stream) {
     run({Collective::kReduceScatter, in, out, block_count, type, op}, stream);
   }
+  /// all_gather, in a stream in the same sense.
   void all_gather(const void* in, void* out, std::int64_t block_count, DataType type, Stream stream) {
     run({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum}, stream);
   }

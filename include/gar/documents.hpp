@@ -35,26 +35,26 @@ std::string topology_error_document(const std::string& error);
 
 /// A topology that was written in some format.
 struct WrittenTopology {
-  const Topology& topology;
-  std::string format;
-  std::string path;  ///< the file that it was written to; empty: none
-  std::string text;  ///< what was written
+  const Topology& topology;  ///< must outlive this
+  std::string format;        ///< name of a TopologyWriter: "dot"
+  std::string path;          ///< the file that it was written to; empty: none
+  std::string text;          ///< what was written
 };
 /// Schema "gar.topo-convert/1": where it was written to, or the text itself.
 std::string topology_written_document(const WrittenTopology& written);
 
 /// One algorithm of an answer of `gar predict`.
 struct PredictRow : Prediction {
-  std::int64_t num_chunks = 1;
-  std::string words;  ///< tree planners: what was decided
+  std::int64_t num_chunks = 1;  ///< parts of the vector that follow each other
+  std::string words;            ///< tree planners: what was decided
 };
 /// The answer of `gar predict`.
 struct PredictAnswer {
   std::vector<PredictRow> results;  ///< best first; at least one
   std::string flat_best;  ///< best of the flat algorithms, for which flips are looked for; empty: not searched
-  Flips size_flips;
-  std::optional<Flips> rank_flips;
-  LowerBound bound;
+  Flips size_flips;       ///< vector lengths, in floats, at which another flat algorithm becomes best
+  std::optional<Flips> rank_flips;           ///< the same for numbers of ranks; nothing: not searched
+  LowerBound bound;                          ///< for this network and size
   std::optional<SizeCorrection> correction;  ///< of a profile, for this size
 };
 /// Schema "gar.predict/1".
@@ -99,12 +99,12 @@ std::string profile_diff_document(const std::vector<ProfileChange>& changes, con
 
 /// The answer of `gar diagnose`.
 struct DiagnoseAnswer {
-  std::string profile_file;
-  std::string results_file;
-  const Results& results;
+  std::string profile_file;                      ///< path of the profile
+  std::string results_file;                      ///< path of the benchmark's output
+  const Results& results;                        ///< what the results file says; must outlive this
   const std::vector<Observation>& observations;  ///< one for each row of the results
-  std::int64_t num_ranks = 0;
-  const Diagnosis& diagnosis;  ///< with one row for each observation
+  std::int64_t num_ranks = 0;                    ///< ranks that were measured
+  const Diagnosis& diagnosis;                    ///< with one row for each observation
 };
 /// Schema "gar.diagnose/1".
 std::string diagnose_document(const DiagnoseAnswer& answer);

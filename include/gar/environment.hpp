@@ -12,26 +12,29 @@ namespace gar {
 /// Where a variable is read.
 enum class EnvironmentReader { kRuntime, kPreload, kTests, kInternal };
 
+/// An environment variable: what it is called, what it accepts and what it does.
 struct EnvironmentVariable {
-  const char* name = "";
-  EnvironmentReader reader = EnvironmentReader::kRuntime;
-  const char* accepted = "";   ///< "accepted is ..." in messages
-  const char* otherwise = "";  ///< what holds when it is not set
-  const char* sentence = "";   ///< what it does
-  double least = 0;            ///< of a number
-  double most = 0;
+  const char* name = "";                                   ///< "GAR_ALGO"
+  EnvironmentReader reader = EnvironmentReader::kRuntime;  ///< which part of the project reads it
+  const char* accepted = "";                               ///< "accepted is ..." in messages
+  const char* otherwise = "";                              ///< what holds when it is not set
+  const char* sentence = "";                               ///< what it does
+  double least = 0;                                        ///< smallest accepted value of a number
+  double most = 0;                                         ///< largest accepted value of a number
 };
 
 namespace environment {
 
-inline constexpr double kMostInt = 2147483647;
-inline constexpr double kMostWhole = 9e15;
+inline constexpr double kMostInt = 2147483647;  ///< largest value of an int
+inline constexpr double kMostWhole = 9e15;      ///< limit of whole numbers, which a double still holds exactly
 
+/// GAR_ALGO: the algorithm that runs.
 inline constexpr EnvironmentVariable kAlgo{
     .name = "GAR_ALGO",
     .accepted = "an algorithm as on the command line, or auto",
     .otherwise = "chosen by the model",
     .sentence = "The algorithm that runs. `algorithm` and `plan` of the options win over it."};
+/// GAR_TOPOLOGY: the network with its parameters.
 inline constexpr EnvironmentVariable kTopology{
     .name = "GAR_TOPOLOGY",
     .accepted = "a topology file, a profile, or a name as on the command line",
@@ -39,6 +42,7 @@ inline constexpr EnvironmentVariable kTopology{
     .sentence =
         "The network with its parameters: one server per rank, or over MPI one per host. `topology` of the "
         "options and `gar fit -t` win over it."};
+/// GAR_TIMEOUT: seconds of silence after which a peer counts as failed.
 inline constexpr EnvironmentVariable kTimeout{
     .name = "GAR_TIMEOUT",
     .accepted = "a number of seconds, 0.001 to 1e9",
@@ -46,6 +50,7 @@ inline constexpr EnvironmentVariable kTimeout{
     .sentence = "A peer that is silent for this long is an error on every rank. It wins over the options.",
     .least = 1e-3,
     .most = 1e9};
+/// GAR_STAGING: bytes of shared memory for each rank.
 inline constexpr EnvironmentVariable kStaging{
     .name = "GAR_STAGING",
     .accepted = "a number of bytes for each rank, 1024 to 1e12",
@@ -53,6 +58,7 @@ inline constexpr EnvironmentVariable kStaging{
     .sentence = "Shared memory that each rank stages its data in. `staging_bytes` of the options wins over it.",
     .least = 1024,
     .most = 1e12};
+/// GAR_MAX_SENDERS: how many ranks may send to a rank at the same time.
 inline constexpr EnvironmentVariable kMaxSenders{
     .name = "GAR_MAX_SENDERS",
     .accepted = "a number of senders, or 0 for no limit",
@@ -60,6 +66,7 @@ inline constexpr EnvironmentVariable kMaxSenders{
     .sentence = "Over MPI: how many ranks may send to a rank at the same time.",
     .least = 0,
     .most = kMostInt};
+/// GAR_DEBUG: whether notes are written to standard error.
 inline constexpr EnvironmentVariable kDebug{
     .name = "GAR_DEBUG",
     .accepted = "INFO, or 0 for nothing",
@@ -68,17 +75,20 @@ inline constexpr EnvironmentVariable kDebug{
         "INFO: rank 0 writes to standard error which plan runs and why, once per size class; the preload "
         "library adds a table of all calls at the end. `log` of the options gets the notes instead."};
 
+/// GAR_DISABLE: leaves all calls to the MPI library.
 inline constexpr EnvironmentVariable kDisable{.name = "GAR_DISABLE",
                                               .reader = EnvironmentReader::kPreload,
                                               .accepted = "0 or 1",
                                               .otherwise = "0",
                                               .sentence = "1: everything is left to the MPI library."};
+/// GAR_CHECK: compares results with those of the MPI library.
 inline constexpr EnvironmentVariable kCheck{
     .name = "GAR_CHECK",
     .reader = EnvironmentReader::kPreload,
     .accepted = "0 or 1",
     .otherwise = "0",
     .sentence = "1: every call that is taken over is also made with the MPI library's own function, and compared."};
+/// GAR_MIN_BYTES: the smallest vector that is taken over from the MPI library.
 inline constexpr EnvironmentVariable kMinBytes{
     .name = "GAR_MIN_BYTES",
     .reader = EnvironmentReader::kPreload,
@@ -87,6 +97,7 @@ inline constexpr EnvironmentVariable kMinBytes{
     .sentence = "Vectors with fewer bytes, all blocks together, are left to the MPI library.",
     .least = 0,
     .most = kMostWhole};
+/// GAR_THREADS: whether MPI is asked for several threads.
 inline constexpr EnvironmentVariable kThreads{
     .name = "GAR_THREADS",
     .reader = EnvironmentReader::kPreload,
@@ -94,6 +105,7 @@ inline constexpr EnvironmentVariable kThreads{
     .otherwise = "1",
     .sentence = "0: MPI is not asked for several threads, and `MPI_Iallreduce` is left alone."};
 
+/// GAR_FAKE_HOSTS: how many pretended hosts each host is divided into.
 inline constexpr EnvironmentVariable kFakeHosts{
     .name = "GAR_FAKE_HOSTS",
     .reader = EnvironmentReader::kTests,
@@ -102,6 +114,7 @@ inline constexpr EnvironmentVariable kFakeHosts{
     .sentence = "Over MPI: the ranks of every host are divided into this many pretended hosts of consecutive ranks.",
     .least = 1,
     .most = kMostInt};
+/// GAR_TEST_CORRUPT: the number of the call whose result is spoilt.
 inline constexpr EnvironmentVariable kTestCorrupt{
     .name = "GAR_TEST_CORRUPT",
     .reader = EnvironmentReader::kTests,
@@ -111,6 +124,7 @@ inline constexpr EnvironmentVariable kTestCorrupt{
     .least = 0,
     .most = kMostWhole};
 
+/// GAR_BENCH_STARTED: marks the ranks of an mpirun that `gar` has started.
 inline constexpr EnvironmentVariable kStarted{
     .name = "GAR_BENCH_STARTED",
     .reader = EnvironmentReader::kInternal,
@@ -118,6 +132,7 @@ inline constexpr EnvironmentVariable kStarted{
     .otherwise = "not set",
     .sentence = "Set by `gar bench --local` and `gar fit --local` for the ranks of the mpirun that they start."};
 
+/// All variables, in the order of the documentation.
 inline constexpr EnvironmentVariable kAll[] = {kAlgo,  kTopology, kTimeout, kStaging,   kMaxSenders,  kDebug,  kDisable,
                                                kCheck, kMinBytes, kThreads, kFakeHosts, kTestCorrupt, kStarted};
 
@@ -126,8 +141,8 @@ std::string text(const EnvironmentVariable& variable);
 /// These return nothing when the variable is not set or empty, and throw InvalidArgument that names the variable and
 /// says what is accepted.
 std::optional<bool> flag(const EnvironmentVariable& variable);
-std::optional<std::int64_t> whole_number(const EnvironmentVariable& variable);
-std::optional<double> number(const EnvironmentVariable& variable);
+std::optional<std::int64_t> whole_number(const EnvironmentVariable& variable);  ///< from `least` to `most`
+std::optional<double> number(const EnvironmentVariable& variable);              ///< finite, from `least` to `most`
 
 /// "GAR_DEBUG=x in the environment: accepted is ...", as an InvalidArgument.
 [[noreturn]] void refuse(const EnvironmentVariable& variable, std::string_view value);

@@ -18,10 +18,10 @@ enum class CostTerm { kLatency, kLinkTime, kAdding, kMemoryAccess, kIncast, kCal
 
 /// By how much one term differs between two costs.
 struct TermDifference {
-  CostTerm term = CostTerm::kLatency;
-  double before = 0;
-  double after = 0;
-  [[nodiscard]] double seconds() const { return after - before; }
+  CostTerm term = CostTerm::kLatency;                              ///< which term
+  double before = 0;                                               ///< seconds in the first cost
+  double after = 0;                                                ///< seconds in the second cost
+  [[nodiscard]] double seconds() const { return after - before; }  ///< after - before
 };
 
 /// What the share that makes a difference notable is a share of.
@@ -40,12 +40,12 @@ enum class DifferenceStyle {
 
 /// Which differences are told, and how.
 struct DifferenceOptions {
-  DifferenceStyle style = DifferenceStyle::kMoreLess;
-  NotableShare share = NotableShare::kOfLargest;
-  double notable = 0.02;           ///< differences below this share are left out
-  bool joins_calculation = false;  ///< adding and memory access are one: calculation
-  std::size_t max_terms = 5;       ///< the largest ones only
-  bool with_letters = true;        ///< "latency (alpha)", not "latency"
+  DifferenceStyle style = DifferenceStyle::kMoreLess;  ///< how a difference is worded
+  NotableShare share = NotableShare::kOfLargest;       ///< what `notable` is a share of
+  double notable = 0.02;                               ///< differences below this share are left out
+  bool joins_calculation = false;                      ///< adding and memory access are one: calculation
+  std::size_t max_terms = 5;                           ///< the largest ones only
+  bool with_letters = true;                            ///< "latency (alpha)", not "latency"
 };
 
 /// The terms in which two costs differ notably, the largest difference first.
@@ -59,8 +59,8 @@ std::string saving_words(const Terms& better, const Terms& other);
 
 /// How a simulation was run, as far as it explains differences.
 struct RunKind {
-  bool has_chunks = false;
-  bool barrier = false;
+  bool has_chunks = false;  ///< the vector was cut into several chunks
+  bool barrier = false;     ///< as SimulationOptions::barrier
 };
 /// Which terms make the difference between the model's cost and that of the simulated critical path, largest first, and
 /// where each comes from: "incast -120 ms (-40%): senders start and finish at different times, so w falls".

@@ -53,10 +53,10 @@ struct Measurements {
   double cores = 0;   ///< as in Profile
   /// Everything that was measured, fitted and held out.
   std::vector<Observation> observations;
-  std::vector<LinkProfile> links;  ///< single links, measured one by one
-  Provenance provenance;
-  bool is_memory = false;  ///< as in Profile
-  OperandAccess access = OperandAccess::kCopied;
+  std::vector<LinkProfile> links;                 ///< single links, measured one by one
+  Provenance provenance;                          ///< when, where and with what it was measured
+  bool is_memory = false;                         ///< as in Profile
+  OperandAccess access = OperandAccess::kCopied;  ///< how reductions got at their operands
 };
 
 /// How `fit` works.

@@ -12,26 +12,26 @@ namespace gar {
 
 /// The answer of `gar fit`.
 struct FitReport {
-  Profile profile;
-  const Measurements& measurements;
-  bool is_validated = false;
+  Profile profile;                   ///< what was fitted
+  const Measurements& measurements;  ///< what it was fitted to; must outlive the report
+  bool is_validated = false;         ///< whether the held-out measurements are judged, too
 };
 
 /// The same servers and length as a mesh, where every rank sends to all others at once, and as a shift, where every
 /// rank sends to one.
 struct IncastPoint {
-  int level = 0;
-  std::int64_t num_ranks = 0;
+  int level = 0;                  ///< of the links that the set is about, as in LevelProfile
+  std::int64_t num_ranks = 0;     ///< servers in the set
   std::int64_t num_children = 0;  ///< of the switch that the set is about
-  std::int64_t per_child = 1;
-  double size_floats = 0;
-  double mesh_s = 0;
-  double shift_s = -1;     ///< -1: not measured
-  double admitted_s = -1;  ///< the mesh when receivers admit senders; -1: not measured
-  double mesh_retransmits = -1;
-  double shift_retransmits = -1;
-  double mesh_pauses = -1;
-  double shift_pauses = -1;
+  std::int64_t per_child = 1;     ///< servers of the set below each of these children
+  double size_floats = 0;         ///< length of the whole vector
+  double mesh_s = 0;              ///< median seconds of the mesh
+  double shift_s = -1;            ///< -1: not measured
+  double admitted_s = -1;         ///< the mesh when receivers admit senders; -1: not measured
+  double mesh_retransmits = -1;   ///< mesh: TCP segments sent again per repetition; -1: unknown
+  double shift_retransmits = -1;  ///< the same for the shift
+  double mesh_pauses = -1;        ///< mesh: PFC pause frames per repetition; -1: unknown
+  double shift_pauses = -1;       ///< the same for the shift
 };
 /// One point for each set of servers, of the largest length that the set was measured with.
 std::vector<IncastPoint> incast_curve(const Measurements& measurements);
@@ -44,11 +44,11 @@ std::string algorithm_name(const Observation& observation);
 
 /// |fitted / measured - 1| over all residuals.
 struct ResidualSummary {
-  double median_error = 0;
-  double p95_error = 0;
+  double median_error = 0;      ///< half of the errors are at most this
+  double p95_error = 0;         ///< 95% of the errors are at most this
   std::vector<Residual> worst;  ///< at most five, largest error first
 };
-ResidualSummary summarise(const std::vector<Residual>& residuals);
+ResidualSummary summarise(const std::vector<Residual>& residuals);  ///< all 0 when there are no residuals
 
 /// How a measured time compares with the one that the model expects.
 enum class Verdict { kNormal, kSlow, kFast };

@@ -24,13 +24,13 @@ namespace gar {
 
 /// Seconds per term of the model. A new term is a field here and a row of kTerms.
 struct Terms {
-  double alpha = 0;
-  double beta = 0;
-  double gamma = 0;
-  double delta = 0;
-  double epsilon = 0;
-  [[nodiscard]] constexpr double total() const;
-  constexpr Terms& operator+=(const Terms& other);
+  double alpha = 0;                                 ///< latency of paths, in seconds like all terms
+  double beta = 0;                                  ///< transfer over links
+  double gamma = 0;                                 ///< adding floats
+  double delta = 0;                                 ///< reading and writing memory
+  double epsilon = 0;                               ///< incast: senders beyond a link's threshold
+  [[nodiscard]] constexpr double total() const;     ///< sum of all terms
+  constexpr Terms& operator+=(const Terms& other);  ///< adds `other`, term by term
   bool operator==(const Terms&) const = default;
 };
 
@@ -39,7 +39,7 @@ struct TermInfo {
   std::string_view name;   ///< of the term and of its parameter in files: "alpha"
   std::string_view words;  ///< what the time is spent on, for people: "latency"
   std::string_view unit;   ///< of the parameter: "s/float"
-  double Terms::*seconds;
+  double Terms::*seconds;  ///< the field of Terms
 };
 
 /// All terms, in the order in which tables and documents show them.
@@ -55,6 +55,7 @@ template <class F, std::size_t... kRow>
 constexpr void for_each_term(const F& f, std::index_sequence<kRow...> /*rows*/) {
   (f(kTerms[kRow].seconds), ...);
 }
+/// Calls f(member) for every row of kTerms.
 template <class F>
 constexpr void for_each_term(const F& f) {
   for_each_term(f, std::make_index_sequence<kTerms.size()>{});
@@ -71,8 +72,9 @@ constexpr Terms& Terms::operator+=(const Terms& other) {
   return *this;
 }
 
-constexpr Terms operator+(Terms a, const Terms& b) { return a += b; }
+constexpr Terms operator+(Terms a, const Terms& b) { return a += b; }  ///< sum, term by term
 
+/// Every term times `factor`.
 constexpr Terms operator*(double factor, const Terms& t) {
   Terms out;
   for_each_term([&](auto term) { out.*term = factor * (t.*term); });
@@ -88,8 +90,8 @@ constexpr Terms operator-(const Terms& a, const Terms& b) {
 
 /// A term and its seconds, or a difference of seconds.
 struct TermSeconds {
-  const TermInfo* term = nullptr;
-  double seconds = 0;
+  const TermInfo* term = nullptr;  ///< row of kTerms
+  double seconds = 0;              ///< may be negative, as a difference
 };
 /// All terms, those with the largest absolute value first.
 std::array<TermSeconds, kTerms.size()> largest_first(const Terms& terms);
@@ -258,7 +260,7 @@ Terms closed_hierarchical_ring(const std::vector<std::int64_t>& factors, double 
 std::optional<Terms> closed_form(const AlgorithmSpec& spec, std::int64_t n, double size_floats, const OneSwitch& p);
 /// What an algorithm costs at least on any tree whose most favourable parameters are `p`.
 struct ClosedBound {
-  double seconds = 0;
+  double seconds = 0;          ///< lower bound of its time
   std::int64_t num_steps = 0;  ///< steps of each half that follow from the factors; 0: not said
 };
 /// Nothing when no closed form is known: then there is no bound, and only pricing tells.

@@ -10,6 +10,7 @@
 
 namespace gar {
 
+/// The MPI libraries that are supported.
 enum class MpiLibrary { kOpenMpi, kMpich };
 
 /// From what MPI_Get_library_version or `mpirun --version` says; nothing for a library that we do not know. MPICH's

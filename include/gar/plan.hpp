@@ -34,6 +34,7 @@ namespace gar {
 
 /// What a plan computes.
 enum class Collective { kAllReduce, kReduceScatter, kAllGather };
+/// All collectives.
 inline constexpr std::array kCollectives{Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather};
 /// "allreduce", "reduce-scatter" or "allgather": the spelling in all files and on the command line.
 std::string_view to_string(Collective collective);
@@ -135,7 +136,7 @@ struct Plan {
 /// num_ranks equal blocks. Where the AllReduce leaves its results elsewhere, one more stage brings them home. Throws
 /// InvalidArgument when the plan is explicit.
 Plan as_reduce_scatter(const Plan& allreduce);
-Plan as_all_gather(const Plan& allreduce);
+Plan as_all_gather(const Plan& allreduce);  ///< the AllGather of an AllReduce plan, as above
 /// One of these two, or the plan itself when the collective is an AllReduce.
 Plan as_collective(const Plan& allreduce, Collective collective);
 

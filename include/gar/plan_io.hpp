@@ -10,7 +10,7 @@
 
 namespace gar {
 
-/// Reads a plan file (schema "gar.plan/1") as a stream: the document is never held as a whole. Throws ParseError.
+/// Reads a plan file (schema "gar.plan/2", or the older "gar.plan/1") as a stream, never as a whole. Throws ParseError.
 Plan read_plan_file(const std::string& path);
 /// The same from a stream; `source` stands for the file name in messages.
 Plan read_plan(std::istream& in, const std::string& source);
@@ -25,18 +25,18 @@ void write_plan(const Plan& plan, std::ostream& out, std::span<const PlanNote> n
 
 /// A format that plans are imported from.
 struct PlanReader {
-  std::string_view name;   ///< for `--format`: "gar-json"
-  std::string_view about;  ///< a few words for people
-  Plan (*read)(std::istream& in, const std::string& source);
+  std::string_view name;                                      ///< for `--format`: "gar-json"
+  std::string_view about;                                     ///< a few words for people
+  Plan (*read)(std::istream& in, const std::string& source);  ///< throws ParseError that names `source`
 };
 /// A format that plans are exported to.
 struct PlanWriter {
-  std::string_view name;   ///< for `--format`: "gar-json"
-  std::string_view about;  ///< a few words for people
-  void (*write)(const Plan& plan, std::ostream& out);
+  std::string_view name;                               ///< for `--format`: "gar-json"
+  std::string_view about;                              ///< a few words for people
+  void (*write)(const Plan& plan, std::ostream& out);  ///< writes the whole plan
 };
 /// All formats; the first one is the default.
 std::span<const PlanReader> plan_readers();
-std::span<const PlanWriter> plan_writers();
+std::span<const PlanWriter> plan_writers();  ///< the first one is the default
 
 }  // namespace gar

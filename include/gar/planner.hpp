@@ -50,15 +50,15 @@ struct SwitchChoice {
 
 /// A whole plan that was considered.
 struct PlanCandidate {
-  std::string algorithm;
-  std::int64_t num_chunks = 1;
-  Terms terms;
-  [[nodiscard]] double seconds() const { return terms.total(); }
+  std::string algorithm;                                          ///< with factors: "hcps:8x3"
+  std::int64_t num_chunks = 1;                                    ///< parts of the vector that follow each other
+  Terms terms;                                                    ///< predicted cost
+  [[nodiscard]] double seconds() const { return terms.total(); }  ///< predicted time
 };
 
 /// A planned tree.
 struct TreePlan {
-  Plan plan;
+  Plan plan;                                 ///< an AllReduce
   std::vector<PlanCandidate> considered;     ///< gentree+: the whole plans that it was compared with, best first
   std::vector<SwitchChoice> switches;        ///< lowest first; the root is last
   std::shared_ptr<const PricedPlan> priced;  ///< gentree+: the plan as it was priced; gentree prices switches only
@@ -88,12 +88,12 @@ inline constexpr double kRingMargin = 0.05;
 
 /// What to plan. Only the topology has to be given.
 struct PlanRequest {
-  Topology topology;
+  Topology topology;                        ///< the network; one rank per server
   double size_floats = 0;                   ///< the vector, in floats of 4 bytes
   std::vector<AlgorithmSpec> algorithms{};  ///< the best of these; empty: gentree+. hcps and hring find their factors
-  ModelOptions model{};
+  ModelOptions model{};                     ///< how plans are priced
   Collective collective = Collective::kAllReduce;  ///< plans are chosen as AllReduces, then halved
-  Policy policy = Policy::kModel;
+  Policy policy = Policy::kModel;                  ///< what decides between nearly equal plans
   bool with_optimality = false;  ///< also judge an AllReduce's optimality, which looks at every message of every rank
 };
 
@@ -116,7 +116,7 @@ struct PlanAnswer {
   LowerBound bound;                          ///< for an AllReduce on this network
   std::optional<Optimality> optimality;      ///< when it was asked for
   std::optional<PassedOver> passed_over;     ///< when the policy did not take the least predicted time
-  [[nodiscard]] double seconds() const { return terms.total(); }
+  [[nodiscard]] double seconds() const { return terms.total(); }  ///< predicted time
 };
 
 /// Plans with each of the algorithms and takes the best one; the earlier one of two that cost the same. Throws
@@ -137,28 +137,28 @@ std::string choice_words(const PlanAnswer& answer, const Topology& topology);
 
 /// A decision table: which plan is best for which number of elements.
 struct DecisionTableRequest {
-  PlanRequest plan;       ///< what to plan; its size is replaced by those of the table
-  std::int64_t from = 1;  ///< elements, at least 1
-  std::int64_t to = 2;    ///< more than `from`
-  std::int64_t element_bytes = 4;
+  PlanRequest plan;                ///< what to plan; its size is replaced by those of the table
+  std::int64_t from = 1;           ///< elements, at least 1
+  std::int64_t to = 2;             ///< more than `from`
+  std::int64_t element_bytes = 4;  ///< size of an element
   std::function<void(std::int64_t num_planned, std::int64_t count)> progress{};  ///< called after every size
 };
 
 /// What is best for one number of elements.
 struct DecisionPoint {
-  std::int64_t count = 0;
-  AlgorithmSpec spec;
-  std::vector<SwitchChoice> switches;
-  std::int64_t num_chunks = 1;
-  Terms terms;
+  std::int64_t count = 0;              ///< number of elements
+  AlgorithmSpec spec;                  ///< the algorithm, with its factors
+  std::vector<SwitchChoice> switches;  ///< as in PlanAnswer
+  std::int64_t num_chunks = 1;         ///< parts of the vector that follow each other
+  Terms terms;                         ///< predicted cost
   /// Equal for equal plans, whatever their chunks: "hcps:8x3: root hcps 8x3".
   [[nodiscard]] std::string words() const;
 };
 
 /// Sizes with the same plan: from `first` on, up to and including `last`.
 struct DecisionRow {
-  DecisionPoint first;
-  DecisionPoint last;
+  DecisionPoint first;  ///< the smallest size of the row
+  DecisionPoint last;   ///< the largest size of the row
 };
 
 /// The rows cover every number of elements of the request. Where the plan changes is known to one element or to one

@@ -15,13 +15,13 @@ namespace gar {
 
 /// What one algorithm costs.
 struct Prediction {
-  AlgorithmSpec spec;  ///< with factors: `hcps` has become its best factorisation
-  Terms terms;
+  AlgorithmSpec spec;                        ///< with factors: `hcps` has become its best factorisation
+  Terms terms;                               ///< predicted cost
   std::shared_ptr<const PricedPlan> priced;  ///< what the terms were taken from; null when num_priced is 0
   std::int64_t num_considered = 1;           ///< factorisations that the best one was chosen from
   std::int64_t num_priced = 1;               ///< of these, how many had to be priced (the others are bounded by it)
   bool is_complete = true;                   ///< false when there were too many factorisations to settle them all
-  [[nodiscard]] double seconds() const { return terms.total(); }
+  [[nodiscard]] double seconds() const { return terms.total(); }  ///< predicted time
   /// The algorithm as on the command line: "hcps:8x3".
   [[nodiscard]] std::string algorithm() const { return to_string(spec); }
 };

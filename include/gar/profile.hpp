@@ -38,9 +38,9 @@ struct LevelProfile {
   Estimate alpha;    ///< level 0: of a path across a lowest switch; above: of the switch that these links end at
   Estimate beta;     ///< seconds per float
   Estimate epsilon;  ///< seconds per float, of each sender beyond the threshold
-  Estimate incast_threshold;  ///< w_t, in senders
-  Incast incast = Incast::kUnknown;
-  std::int64_t most_senders = 0;  ///< that were measured at such a link
+  Estimate incast_threshold;         ///< w_t, in senders
+  Incast incast = Incast::kUnknown;  ///< what was seen when receivers admit `max_senders`
+  std::int64_t most_senders = 0;     ///< that were measured at such a link
   /// Receivers admit at most this many senders at once, and epsilon and incast_threshold are what is left then; 0: all
   /// ranks send at once.
   std::int64_t max_senders = 0;
@@ -69,10 +69,10 @@ struct SizeCorrection {
 
 /// A measurement next to what the fitted model says.
 struct Residual {
-  std::string what;  ///< "cps allreduce, 12 ranks, 1e5 floats"
-  double measured_s = 0;
-  double fitted_s = 0;
-  double weight = 1;  ///< 0 to 1: how much the robust fit believed it
+  std::string what;       ///< "cps allreduce, 12 ranks, 1e5 floats"
+  double measured_s = 0;  ///< measured seconds, the median of the repetitions
+  double fitted_s = 0;    ///< seconds by the fitted model
+  double weight = 1;      ///< 0 to 1: how much the robust fit believed it
   bool operator==(const Residual&) const = default;
 };
 
@@ -115,6 +115,7 @@ enum class OperandAccess {
 /// "copied", "direct".
 std::string_view to_string(OperandAccess access);
 
+/// The fitted parameters of a network, with their intervals and what they rest on.
 struct Profile {
   /// The measured network, one server per rank, with the fitted parameters (those of `levels`, `links` that differ, and
   /// what ranks that share a core have to share).
@@ -125,15 +126,15 @@ struct Profile {
   Estimate two_beta_plus_gamma;  ///< of level 0: what an AllReduce on one switch tells even where beta and gamma cannot
                                  ///< be separated
   double cores = 0;              ///< that the ranks below a lowest switch share; 0: each has its own
-  std::vector<LinkProfile> links;
-  std::vector<SizeCorrection> corrections;
-  std::vector<Residual> residuals;
-  std::vector<ValidationScore> validation;
-  std::vector<std::string> notes;  ///< what could not be identified, and why; one sentence each
-  Provenance provenance;
+  std::vector<LinkProfile> links;           ///< single links, where these were measured one by one
+  std::vector<SizeCorrection> corrections;  ///< ascending by size; empty: none were fitted
+  std::vector<Residual> residuals;          ///< one for each fitted measurement
+  std::vector<ValidationScore> validation;  ///< one for each way of predicting or choosing; empty: not validated
+  std::vector<std::string> notes;           ///< what could not be identified, and why; one sentence each
+  Provenance provenance;                    ///< when, where and with what it was measured
   /// A lowest switch is the memory of a host: alpha and the links of level 0 share its cores as well.
   bool is_memory = false;
-  OperandAccess access = OperandAccess::kCopied;
+  OperandAccess access = OperandAccess::kCopied;  ///< how reductions get at their operands
 };
 
 /// The profile's parameters on another tree, level by level; ranks share the profile's cores below each lowest switch.

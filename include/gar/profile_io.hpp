@@ -16,19 +16,19 @@ namespace gar {
 /// Reads a profile file (schema "gar.profile/2", or the older "gar.profile/1"). Throws ParseError that names file,
 /// field and what is accepted.
 Profile read_profile_file(const std::string& path);
-Profile parse_profile(std::string_view text, const std::string& source);
+Profile parse_profile(std::string_view text, const std::string& source);  ///< from text; messages name `source`
 /// Numbers keep all their digits. Throws InvalidArgument when one is not finite (the high end of an interval may be).
 void write_profile(const Profile& profile, std::ostream& out);
 
 /// Reads a measurements file (schema "gar.measurements/2", or the older "gar.measurements/1"). Throws ParseError as
 /// above.
 Measurements read_measurements_file(const std::string& path);
-Measurements parse_measurements(std::string_view text, const std::string& source);
-void write_measurements(const Measurements& measurements, std::ostream& out);
+Measurements parse_measurements(std::string_view text, const std::string& source);  ///< from text, as parse_profile
+void write_measurements(const Measurements& measurements, std::ostream& out);       ///< as "gar.measurements/2"
 
 /// A network, and what was measured about it.
 struct Network {
-  Topology topology;
+  Topology topology;                    ///< with the parameters of the profile, if there is one
   std::optional<Profile> profile;       ///< nothing when no profile was named
   std::vector<std::string> notes = {};  ///< what the profile does not know of the topology; one sentence each
 };

@@ -67,33 +67,33 @@ std::string link_name(const Topology& topology, const LinkId& link);
 
 /// A rank has finished a step.
 struct StepEvent {
-  std::int64_t rank = 0;
-  std::int64_t chunk = 0;
-  std::int64_t step = 0;
-  double start = 0;
-  double received = 0;  ///< when it had received everything
-  double done = 0;      ///< when it had reduced everything
+  std::int64_t rank = 0;   ///< which rank
+  std::int64_t chunk = 0;  ///< which chunk, from 0
+  std::int64_t step = 0;   ///< step number, as in the plan
+  double start = 0;        ///< when it started the step
+  double received = 0;     ///< when it had received everything
+  double done = 0;         ///< when it had reduced everything
 };
 
 /// A message has arrived.
 struct FlowEvent {
-  std::int64_t from = 0;
-  std::int64_t to = 0;
-  std::int64_t chunk = 0;
-  std::int64_t step = 0;
-  double start = 0;    ///< when it was sent
-  double flowing = 0;  ///< when its bytes began to flow
-  double end = 0;      ///< when they had arrived
-  double floats = 0;
+  std::int64_t from = 0;   ///< rank that sent it
+  std::int64_t to = 0;     ///< rank that received it
+  std::int64_t chunk = 0;  ///< which chunk, from 0
+  std::int64_t step = 0;   ///< step number, as in the plan
+  double start = 0;        ///< when it was sent
+  double flowing = 0;      ///< when its bytes began to flow
+  double end = 0;          ///< when they had arrived
+  double floats = 0;       ///< length of the message
   std::int64_t alike = 1;  ///< messages that did the same
 };
 
 /// From `time` on a link carries `flows` flows of `senders` senders.
 struct LoadEvent {
-  LinkId link;
-  double time = 0;
-  std::int64_t flows = 0;
-  std::int64_t senders = 0;
+  LinkId link;               ///< the link direction
+  double time = 0;           ///< seconds from the start
+  std::int64_t flows = 0;    ///< messages that are flowing
+  std::int64_t senders = 0;  ///< distinct ranks that send them
 };
 
 /// Receives what happens while it happens, for traces. Times in seconds from the start; ranks are the first ones of
@@ -108,23 +108,23 @@ class SimulationObserver {
   virtual void on_rank(std::int64_t rank, std::int64_t alike) = 0;
   /// The same for every link direction (or class of them) that the plan uses.
   virtual void on_link(const LinkId& link, std::int64_t alike) = 0;
-  virtual void on_step(const StepEvent& event) = 0;
-  virtual void on_flow(const FlowEvent& event) = 0;
-  virtual void on_load(const LoadEvent& event) = 0;
+  virtual void on_step(const StepEvent& event) = 0;  ///< a rank has finished a step
+  virtual void on_flow(const FlowEvent& event) = 0;  ///< a message has arrived
+  virtual void on_load(const LoadEvent& event) = 0;  ///< the load of a link has changed
 };
 
 /// How a plan is simulated, and under which conditions.
 struct SimulationOptions {
   bool barrier = false;  ///< no rank starts a step before all have finished the one before; chunks run one by one
-  SimulationEngine engine = SimulationEngine::kAuto;
-  ModelKind model = ModelKind::kGenModel;        ///< kAbc: no incast and no memory access
-  IncastDegree degree = IncastDegree::kSenders;  ///< kParticipants: w is one more
-  std::vector<SlowServer> slow_servers;
-  std::vector<LinkCondition> links;
+  SimulationEngine engine = SimulationEngine::kAuto;  ///< how it is computed
+  ModelKind model = ModelKind::kGenModel;             ///< kAbc: no incast and no memory access
+  IncastDegree degree = IncastDegree::kSenders;       ///< kParticipants: w is one more
+  std::vector<SlowServer> slow_servers;               ///< servers that calculate more slowly
+  std::vector<LinkCondition> links;                   ///< links that are slow, shared or failed
   double jitter = 0;       ///< mean of a random extra share of every step's latency and of every calculation
   std::uint64_t seed = 1;  ///< of the jitter: the same seed gives the same delays, whatever the plan or engine
   bool keep_path = true;   ///< record the critical path (80 bytes for every step of a rank, up to kMaxPathRecords)
-  SimulationObserver* observer = nullptr;
+  SimulationObserver* observer = nullptr;  ///< told what happens; may be null; must outlive the run
   /// Called at the start and then at most 20 times a second; returning false ends the simulation, and the result is
   /// marked as partial.
   std::function<bool(const SimulationProgress&)> progress;

@@ -45,9 +45,9 @@ struct ServerParams {
 /// What is known about a parameter: a row of kLinkParams or kServerParams.
 template <class Params>
 struct ParamInfo {
-  const char* name;  ///< in files: "beta"
-  const char* unit;
-  double Params::*value;
+  const char* name;          ///< in files: "beta"
+  const char* unit;          ///< for messages: "s/float"
+  double Params::*value;     ///< the field of Params
   bool is_optional = false;  ///< files may leave it out, which means 0
 };
 
@@ -59,7 +59,7 @@ inline constexpr std::array<ParamInfo<LinkParams>, 4> kLinkParams{
      {"incast_threshold", "senders", &LinkParams::incast_threshold},
      {"max_senders", "senders", &LinkParams::max_senders, true}}};
 inline constexpr std::array<ParamInfo<ServerParams>, 2> kServerParams{
-    {{"gamma", "s/float", &ServerParams::gamma}, {"delta", "s/float", &ServerParams::delta}}};
+    {{"gamma", "s/float", &ServerParams::gamma}, {"delta", "s/float", &ServerParams::delta}}};  ///< of a server
 static_assert(sizeof(LinkParams) == kLinkParams.size() * sizeof(double), "every parameter of a link has a row");
 static_assert(sizeof(ServerParams) == kServerParams.size() * sizeof(double), "every parameter of a server has a row");
 
@@ -205,7 +205,7 @@ Topology make_fat_tree(std::int64_t k, const PaperParams& params = {});
 
 /// The names that `builtin_topology` knows: ss24 ss32 sym384 sym512 asy384 cdc384, the paper's networks.
 std::span<const std::string_view> builtin_topologies();
-bool is_builtin_topology(std::string_view name);
+bool is_builtin_topology(std::string_view name);  ///< true for the names of builtin_topologies
 /// Throws InvalidArgument.
 Topology builtin_topology(std::string_view name);
 
@@ -215,7 +215,7 @@ struct TopologyGenerator {
   std::string_view form;        ///< how it is written: "leafspine:SPINESxLEAVESxSERVERS"
   std::string_view example;     ///< "leafspine:4x16x24"
   std::size_t num_factors = 0;  ///< how many numbers it takes; 0: any number of them
-  Topology (*make)(const std::vector<std::int64_t>& factors) = nullptr;
+  Topology (*make)(const std::vector<std::int64_t>& factors) = nullptr;  ///< throws InvalidArgument
 };
 /// All generators, in the order in which people see them.
 std::span<const TopologyGenerator> topology_generators();

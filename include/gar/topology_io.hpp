@@ -28,20 +28,20 @@ struct TopologyReader {
   std::string_view name;                      ///< for `--format`: "gar-json"
   std::string_view about;                     ///< a few words for people: "our own files, nested or flat"
   bool (*recognises)(std::string_view text);  ///< does a file look like this format?
-  Topology (*read)(std::string_view text, const std::string& source);
+  Topology (*read)(std::string_view text, const std::string& source);  ///< throws ParseError that names `source`
 };
 /// A format that networks are exported to.
 struct TopologyWriter {
-  std::string_view name;                         ///< for `--format`: "dot"
-  std::span<const std::string_view> extensions;  ///< names of files in this format end so
-  void (*write)(const Topology& topology, std::ostream& out);
+  std::string_view name;                                       ///< for `--format`: "dot"
+  std::span<const std::string_view> extensions;                ///< names of files in this format end so
+  void (*write)(const Topology& topology, std::ostream& out);  ///< writes the whole network
 };
 /// All formats; the first one is the default.
 std::span<const TopologyReader> topology_readers();
-std::span<const TopologyWriter> topology_writers();
+std::span<const TopologyWriter> topology_writers();  ///< the first one is the default
 /// The format with this name; null when there is none.
 const TopologyReader* find_topology_reader(std::string_view name);
-const TopologyWriter* find_topology_writer(std::string_view name);
+const TopologyWriter* find_topology_writer(std::string_view name);  ///< null when there is none
 /// The format of a file with this name, or the default.
 const TopologyWriter& topology_writer_of(std::string_view path);
 

@@ -42,9 +42,9 @@ class TraceWriter final : public SimulationObserver {
   void on_rank(std::int64_t rank, std::int64_t alike) override;
   /// A track for every link direction (or class of them).
   void on_link(const LinkId& link, std::int64_t alike) override;
-  void on_step(const StepEvent& event) override;
-  void on_flow(const FlowEvent& event) override;
-  void on_load(const LoadEvent& event) override;
+  void on_step(const StepEvent& event) override;  ///< a slice for the step
+  void on_flow(const FlowEvent& event) override;  ///< counts messages and floats for the step that receives them
+  void on_load(const LoadEvent& event) override;  ///< a slice for the load that has ended
 
   /// Closes what is open at `seconds` and the document; `about`, a JSON value, goes to "otherData".
   void finish(double seconds, const std::string& about);

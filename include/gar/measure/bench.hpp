@@ -69,26 +69,26 @@ std::string_view operator_word(const BenchResult& result);
 
 /// How many times as fast one entry is as another, over the sizes that both were measured at.
 struct BenchRatio {
-  std::string fast;
-  std::string slow;
-  double mean = 1;  ///< geometric
-  double least = 1;
-  double most = 1;
+  std::string fast;           ///< the entry that the ratio is about: "ring"
+  std::string slow;           ///< the entry that it is compared with: "native"
+  double mean = 1;            ///< geometric
+  double least = 1;           ///< smallest ratio at any size
+  double most = 1;            ///< largest ratio at any size
   std::int64_t least_at = 0;  ///< bytes
-  std::int64_t most_at = 0;
-  std::size_t num_sizes = 0;
-  bool is_price = false;  ///< of the reproducible mode, not a contest
+  std::int64_t most_at = 0;   ///< bytes at which it is largest
+  std::size_t num_sizes = 0;  ///< sizes that both were measured at
+  bool is_price = false;      ///< of the reproducible mode, not a contest
 };
 /// Every algorithm of ours against native; the reproducible mode against the ordinary one.
 std::vector<BenchRatio> bench_ratios(const std::vector<BenchResult>& results);
 
 /// Everything about a run.
 struct BenchRecord {
-  int num_ranks = 1;
-  std::string world;
-  std::vector<BenchResult> results;
-  std::vector<std::string> notes;
-  BenchOutcome outcome;
+  int num_ranks = 1;                 ///< ranks that took part
+  std::string world;                 ///< as World::words
+  std::vector<BenchResult> results;  ///< in the order in which they were measured
+  std::vector<std::string> notes;    ///< what was left out, and why; one sentence each
+  BenchOutcome outcome;              ///< how the run ended
 };
 /// Schema "gar.bench/1": the text of the document that `gar bench --json` prints, with a newline at its end.
 std::string bench_document(const BenchConfig& config, const BenchRecord& record);

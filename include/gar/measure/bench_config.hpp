@@ -35,21 +35,21 @@ struct BenchCase {
 
 /// What is measured, and on which ranks.
 struct BenchConfig : RankOptions {
-  std::vector<std::int64_t> sizes;  ///< bytes, as asked for
-  std::int64_t iterations = 20;
-  std::int64_t warmup = 5;
-  std::int64_t batch = 0;  ///< operations per iteration; 0: by size
-  bool check = true;
-  bool in_place = false;
-  bool reproducible = false;
-  std::vector<BenchCase> cases;
-  Collective collective = Collective::kAllReduce;
-  std::vector<BenchEntry> entries;
-  std::optional<Plan> plan;
-  std::optional<Topology> topology;
-  std::optional<Profile> profile;  ///< where the topology's parameters come from
-  std::string json_file;
-  [[nodiscard]] bool has_native() const;
+  std::vector<std::int64_t> sizes;                 ///< bytes, as asked for
+  std::int64_t iterations = 20;                    ///< timed iterations of every entry at every size
+  std::int64_t warmup = 5;                         ///< iterations before these, which are not timed
+  std::int64_t batch = 0;                          ///< operations per iteration; 0: by size
+  bool check = true;                               ///< compare the results with exact ones
+  bool in_place = false;                           ///< the result replaces the input
+  bool reproducible = false;                       ///< measure the reproducible mode, too
+  std::vector<BenchCase> cases;                    ///< element types and operators
+  Collective collective = Collective::kAllReduce;  ///< which collective
+  std::vector<BenchEntry> entries;                 ///< what is measured in turns
+  std::optional<Plan> plan;                        ///< of --plan; nothing: none was given
+  std::optional<Topology> topology;                ///< one server per rank; nothing: the communicators measure it
+  std::optional<Profile> profile;                  ///< where the topology's parameters come from
+  std::string json_file;                           ///< the JSON document is written here, too; empty: nowhere
+  [[nodiscard]] bool has_native() const;           ///< is the library's own collective among the entries?
 };
 
 /// A size of the sweep in elements.

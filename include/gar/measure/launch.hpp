@@ -26,25 +26,25 @@ using Report = std::function<void(std::string_view)>;
 
 /// "Open MPI"; "openmpi".
 std::string_view title(MpiLibrary library);
-std::string_view word(MpiLibrary library);
+std::string_view word(MpiLibrary library);  ///< "openmpi", as in `--mpi` and in names of programs
 
 /// Where the ranks of a measurement are, and what connects them.
 struct RankOptions {
   std::optional<int> local = {};  ///< this many on this host; nothing: a number by its cores, or the MPI job's
-  Device device = Device::kCpu;
-  TransportKind transport = TransportKind::kAuto;
-  std::optional<MpiLibrary> mpi = {};  ///< which MPI, where one is needed
-  double timeout_s = 30;               ///< a rank that is silent for this long is an error
+  Device device = Device::kCpu;   ///< where the vectors are
+  TransportKind transport = TransportKind::kAuto;  ///< what connects the ranks
+  std::optional<MpiLibrary> mpi = {};              ///< which MPI, where one is needed
+  double timeout_s = 30;                           ///< a rank that is silent for this long is an error
 };
 
 /// The job that an mpirun has started this process in, as its environment says.
 struct MpiJob {
-  MpiLibrary library = MpiLibrary::kOpenMpi;
-  int rank = 0;
-  int size = 1;
+  MpiLibrary library = MpiLibrary::kOpenMpi;  ///< the MPI of the job
+  int rank = 0;                               ///< this process, from 0
+  int size = 1;                               ///< number of processes
 };
-using Lookup = std::function<const char*(const char*)>;
-std::optional<MpiJob> mpi_job(const Lookup& environment);
+using Lookup = std::function<const char*(const char*)>;    ///< the value of an environment variable; null: not set
+std::optional<MpiJob> mpi_job(const Lookup& environment);  ///< the job that the variables describe; nothing: none
 /// That of this process's own environment.
 std::optional<MpiJob> current_mpi_job();
 
@@ -59,7 +59,7 @@ struct RankStart {
   /// In a job, what the body throws as InvalidArgument is the same on all ranks, too. Otherwise any exception ends the
   /// job at once, since other ranks may wait for the one that threw.
   bool has_common_errors = false;
-  Report report;
+  Report report;  ///< gets what went wrong
 };
 /// Runs `body` on every rank and returns the exit code that they agree on; see run_local_processes for processes. In a
 /// job of another MPI than this program is built with, the process becomes the program that is built with that one.
@@ -75,10 +75,11 @@ struct LocalRank {
   std::function<bool()> is_stopping;  ///< Ctrl-C: print what there is and end
 };
 
+/// How run_local_processes works.
 struct LocalProcesses {
-  int size = 2;
+  int size = 2;         ///< number of processes
   double grace_s = 40;  ///< what the other ranks have to end after one has failed
-  Report report;
+  Report report;        ///< gets what went wrong
 };
 /// Runs `body` in `size` processes and returns when all have ended: with the exit code that they agree on, or with 4
 /// when one was killed. Reports what ranks threw (equal messages once, with the ranks) and which were killed. The first

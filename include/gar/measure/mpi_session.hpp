@@ -43,6 +43,7 @@ class MpiSession {
   [[nodiscard]] virtual int size() const = 0;
   /// "Open MPI 4.1.4".
   [[nodiscard]] virtual std::string library_version() const = 0;
+  /// As MpiGroup::communicator, of all ranks.
   virtual Communicator communicator(const CommunicatorOptions& options, TransportKind transport) = 0;
   /// Why the library cannot do this itself; empty: it can.
   [[nodiscard]] virtual std::string why_not(DataType type, std::int64_t count) const = 0;

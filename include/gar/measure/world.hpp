@@ -34,6 +34,7 @@ class Group {
   [[nodiscard]] virtual MpiGroup* mpi() { return nullptr; }
 };
 
+/// All ranks of a measurement, seen from one of them.
 class World {
  public:
   World() = default;
@@ -66,7 +67,9 @@ class World {
 /// Communicators between threads: the first thread that asks for one makes those of all.
 class ThreadCommunicators {
  public:
+  /// For `size` threads.
   explicit ThreadCommunicators(int size) : size_(size), num_taken_(static_cast<std::size_t>(size), 0) {}
+  /// Number of threads.
   [[nodiscard]] int size() const { return size_; }
   /// The next communicator of a rank: as many calls, as many communicators.
   Communicator take(int rank, const CommunicatorOptions& options);
@@ -83,9 +86,11 @@ class ThreadCommunicators {
 
 /// `communicators` must outlive the world.
 std::unique_ptr<World> thread_world(ThreadCommunicators& communicators, int rank, std::function<bool()> is_stopping);
+/// Processes of this host, in host memory.
 std::unique_ptr<World> process_world(const LocalRank& rank);
 /// Processes whose vectors are on GPUs.
 std::unique_ptr<World> cuda_world(const LocalRank& rank, CudaSession& session, TransportKind transport);
+/// Ranks of an MPI job. The session must outlive the world.
 std::unique_ptr<World> mpi_world(MpiSession& session, TransportKind transport, std::function<bool()> is_stopping);
 
 /// How many ranks share a GPU; 1 when none is shared.
@@ -94,7 +99,9 @@ int ranks_per_gpu(const CudaSession& session, int num_ranks);
 /// What ranks tell each other in addition to what is measured. All functions are collective.
 class Control {
  public:
+  /// Makes a communicator of its own with this timeout, in seconds.
   Control(World& world, double timeout_s);
+  /// No rank returns before every rank has called it.
   void barrier() { communicator_.barrier(); }
 
   /// All ranks' values, rank by rank. All ranks have as many.
@@ -112,12 +119,16 @@ class Control {
   std::vector<T> largest(std::vector<T> values) {
     return combined(std::move(values), ReduceOp::kMax);
   }
+  /// The sum over all ranks, value by value.
   template <class T>
   std::vector<T> sums(std::vector<T> values) {
     return combined(std::move(values), ReduceOp::kSum);
   }
+  /// The largest value of any rank.
   double largest(double value) { return largest(std::vector{value}).front(); }
+  /// The largest value of any rank.
   std::int64_t largest(std::int64_t value) { return largest(std::vector{value}).front(); }
+  /// The smallest value of any rank.
   double smallest(double value) { return combined(std::vector{value}, ReduceOp::kMin).front(); }
   /// Does it hold for at least one rank?
   bool any(bool value) { return largest(std::int64_t{value ? 1 : 0}) != 0; }
