@@ -49,14 +49,13 @@ class NodeList {
     out["num_servers"] = topology_.num_servers(id);
     out["alpha"] = node.alpha;
     if (id != topology_.root()) {
-      out["beta"] = node.uplink.beta;
-      out["epsilon"] = node.uplink.epsilon;
-      out["incast_threshold"] = node.uplink.incast_threshold;
+      for (const auto& param : kLinkParams) {
+        if (!param.is_optional) out[std::string(param.name)] = node.uplink.*param.value;
+      }
       if (node.uplink.beta > 0) out["bits_per_s"] = kBitsPerFloat / node.uplink.beta;
     }
     if (node.is_server()) {
-      out["gamma"] = node.server.gamma;
-      out["delta"] = node.server.delta;
+      for (const auto& param : kServerParams) out[std::string(param.name)] = node.server.*param.value;
     }
     const double ratio = oversubscription(topology_, id);
     if (ratio >= 0) out["oversubscription"] = ratio;

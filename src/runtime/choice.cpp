@@ -148,6 +148,7 @@ const ChosenPlan& Chooser::choose(Collective collective, std::int64_t bytes) {
   ChosenPlan half = choose(Collective::kAllReduce, bytes);
   if (half.plan->plan.is_explicit()) {
     PlanAnswer other = gar::plan({.topology = topology_, .size_floats = static_cast<double>(bytes) / 4});
+    half.name = plan_name(other);
     half.plan = std::make_shared<IndexedPlan>(std::move(other.plan));
     half.reason = "the plan that was given is for AllReduce only";
   }

@@ -1,3 +1,4 @@
+// A number for everything that a topology says.
 #include "topology/hash.hpp"
 
 #include "base/hash.hpp"
@@ -9,10 +10,9 @@ std::uint64_t hash_of(const Topology& topology) {
   for (NodeId id = 0; id < topology.num_nodes(); ++id) {
     const Node& node = topology.node(id);
     hash = mix_in(hash, node.name);
-    for (const double value : {node.alpha, node.uplink.beta, node.uplink.epsilon, node.uplink.incast_threshold,
-                               node.uplink.max_senders, node.server.gamma, node.server.delta}) {
-      hash = mix_in(hash, value);
-    }
+    hash = mix_in(hash, node.alpha);
+    for (const auto& param : kLinkParams) hash = mix_in(hash, node.uplink.*param.value);
+    for (const auto& param : kServerParams) hash = mix_in(hash, node.server.*param.value);
     for (const ChildRun& run : node.children) hash = mix_in(mix_in(hash, run.node), run.count);
     hash = mix_in(hash, node.children.size());
   }

@@ -44,7 +44,7 @@ Topology load_topology(const std::string& spec_or_path) {
   const bool is_path = spec_or_path.find('/') != std::string::npos || spec_or_path.ends_with(".json");
   if (is_there || is_path) {
     const std::string text = read_text_file(spec_or_path, kMaxTopologyBytes);
-    return is_profile(text) ? parse_profile(text, spec_or_path).topology : parse_topology(text, spec_or_path);
+    return is_profile(text) ? parse_profile(text, spec_or_path).topology : reader_for(text).read(text, spec_or_path);
   }
   try {
     return topology_from_spec(spec_or_path);

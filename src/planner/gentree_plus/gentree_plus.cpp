@@ -119,7 +119,9 @@ void offer_gentree(const Topology& topology, double size_floats, const ModelOpti
 void offer_flat(const Topology& topology, double size_floats, const ModelOptions& options, Finals& finals) {
   const std::int64_t n = topology.num_servers();
   const auto offer = [&](const AlgorithmSpec& spec, const Terms& terms) {
-    finals.offer(build_plan(spec, n), {flat_choice(topology, spec, terms)});
+    Plan plan = build_plan(spec, n);
+    if (plan.is_explicit()) return;  // it has no halves, and a plan of gentree+ must have them
+    finals.offer(std::move(plan), {flat_choice(topology, spec, terms)});
   };
   std::vector<AlgorithmSpec> single = classic_algorithms();
   std::erase_if(single, [](const AlgorithmSpec& spec) { return spec.name == "hcps"; });
