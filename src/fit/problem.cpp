@@ -120,7 +120,7 @@ Solution Problem::solve(const std::vector<double>& thresholds, const Mask& is_fr
   for (int level = 0; level < index_.num_levels(); ++level)
     start.values[static_cast<std::size_t>(ParamIndex::beta(level))] = 1;
   Solution best = solve_from(start, is_free);
-  // Higher links that need not be a bottleneck at all to explain the times are none.
+  // If the times can be explained without a level of higher links ever being the bottleneck, it gets no cost.
   for (int level = 1; level < index_.num_levels(); ++level) {
     Mask without = is_free;
     without(ParamIndex::beta(level)) = without(ParamIndex::epsilon(level)) = false;
