@@ -17,6 +17,8 @@ struct Functions {
   Reduce reduce_scatter;
   Gather all_gather;
 };
+template <class Reduce, class Gather>
+Functions(Reduce, Reduce, Gather) -> Functions<Reduce, Gather>;
 
 template <class Reduce, class Gather, class... Request>
 void call_mpi(const Functions<Reduce, Gather>& functions, const NativeCall& call, MPI_Comm comm, Request*... request) {

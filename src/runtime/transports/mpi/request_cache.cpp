@@ -8,7 +8,7 @@
 namespace gar {
 
 std::size_t RequestCache::Hash::operator()(const MpiMessage& message) const {
-  std::uint64_t hash = std::bit_cast<std::uintptr_t>(message.memory);
+  auto hash = static_cast<std::uint64_t>(std::bit_cast<std::uintptr_t>(message.memory));
   for (const int value : {message.peer, message.tag, message.bytes, message.is_send ? 1 : 0}) {
     hash = mix_in(hash, value);
   }
