@@ -56,7 +56,7 @@ macro(gar_add_cuda)
     target_link_libraries(
       gar_cuda
       PUBLIC gar_runtime ${CUDA_cudart_static_LIBRARY} ${CMAKE_DL_LIBS} rt
-      PRIVATE $<BUILD_INTERFACE:${gar_fmt}>)
+      PRIVATE $<BUILD_INTERFACE:gar_fmt>)
     # nvcc does not know all of our warnings.
     target_compile_options(
       gar_cuda
@@ -84,7 +84,7 @@ macro(gar_add_cuda)
       target_link_libraries(
         gar_nccl
         PUBLIC gar_cuda
-        PRIVATE $<BUILD_INTERFACE:gar_warnings> $<BUILD_INTERFACE:${gar_fmt}>)
+        PRIVATE $<BUILD_INTERFACE:gar_warnings> $<BUILD_INTERFACE:gar_fmt>)
       install(TARGETS gar_nccl EXPORT gar-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
       message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER_VERSION}, with NCCL")
     else()

@@ -132,7 +132,7 @@ function(gar_add_mpi_library flavour)
   target_link_libraries(
     gar_mpi_${flavour}
     PUBLIC gar_runtime ${GAR_MPI_${upper}_LIBRARIES}
-    PRIVATE $<BUILD_INTERFACE:gar_warnings> $<BUILD_INTERFACE:${gar_fmt}>)
+    PRIVATE $<BUILD_INTERFACE:gar_warnings> $<BUILD_INTERFACE:gar_fmt>)
   if(GAR_HWLOC_LIBRARY AND GAR_HWLOC_INCLUDE_DIR)
     target_compile_definitions(gar_mpi_${flavour} PRIVATE GAR_HAVE_HWLOC)
     target_include_directories(gar_mpi_${flavour} SYSTEM PRIVATE ${GAR_HWLOC_INCLUDE_DIR})

@@ -32,8 +32,8 @@ PY
 }
 for mpi in "${mpis[@]}"; do
   # Started by mpirun, and by gar.
-  measures 8 messages_measured messages.json "mpirun.$mpi" -n 3 "$gar" fit --transport mpi --sizes 4kB,100kB --validate
-  GAR_FAKE_HOSTS=2 measures 6 tree_measured tree.json "$gar" fit --local 4 --mpi "$mpi" --sizes 4kB,100kB
+  measures 4 messages_measured messages.json "mpirun.$mpi" -n 3 "$gar" fit --transport mpi --sizes 4kB,100kB --validate
+  GAR_FAKE_HOSTS=2 measures 3 tree_measured tree.json "$gar" fit --local 4 --mpi "$mpi" --sizes 4kB,100kB
   # Wrong use is complained about once.
   complains_once "$mpi" 2 "$gar" fit --local 2
   complains_once "$mpi" 1 "$gar" fit
