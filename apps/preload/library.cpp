@@ -83,7 +83,7 @@ void Library::start() {
       options_.timeout_s = kNoLimit;
       options_.unbinds_thread = true;
       options_ = with_environment(options_, size, true);
-      num_fakes_ = fake_hosts_from_environment();
+      num_fake_hosts_ = fake_hosts_from_environment();
     } catch (const std::exception& e) {
       trouble = e.what();
     }
@@ -117,7 +117,7 @@ void Library::agree(const std::string& trouble) {
   const Vote ours{static_cast<std::int64_t>(allows_threads_),
                   trouble.empty() ? 0 : 1,
                   {static_cast<std::uint64_t>(settings_.is_disabled), static_cast<std::uint64_t>(settings_.checks),
-                   static_cast<std::uint64_t>(settings_.min_bytes), static_cast<std::uint64_t>(num_fakes_),
+                   static_cast<std::uint64_t>(settings_.min_bytes), static_cast<std::uint64_t>(num_fake_hosts_),
                    options_.topology ? hash_of(*options_.topology) : 0}};
   const std::vector<Vote> all = all_gather_politely(MPI_COMM_WORLD, ours);
   allows_threads_ = std::all_of(all.begin(), all.end(), [](const Vote& vote) { return vote.allows_threads != 0; });
@@ -138,7 +138,7 @@ void Library::agree(const std::string& trouble) {
 
 /// The job's network is given, or measured once for all its communicators.
 void Library::find_network() {
-  const Hosts hosts = find_hosts(MPI_COMM_WORLD, num_fakes_);
+  const Hosts hosts = find_hosts(MPI_COMM_WORLD, num_fake_hosts_);
   if (!options_.topology) {
     const bool is_shared = hosts.num_hosts < static_cast<int>(hosts.host_of.size());
     network_ = {measure_network(MPI_COMM_WORLD, hosts, is_shared), rank_};

@@ -84,7 +84,7 @@ class Library {
   MPI_Comm self_comm_ = MPI_COMM_NULL;
   CommunicatorOptions options_;
   JobNetwork network_;
-  int num_fakes_ = 1;
+  int num_fake_hosts_ = 1;
   Statistics statistics_;
   std::atomic<std::int64_t> num_taken_{0};
   std::atomic<std::int64_t> num_checked_{0};

@@ -172,12 +172,12 @@ class PricedPlan {
 
  private:
   friend class Pricer;
-  struct Unit {  // a sub-plan at one place of the tree
+  struct PlacedSubPlan {  // a sub-plan at one place of the tree
     std::vector<StageCost> scatter;
     std::vector<StageCost> gather;
-    std::vector<std::int32_t> children;  // indices into units_, distinct
+    std::vector<std::int32_t> children;  // indices into placed_, distinct
   };
-  struct Critical {  // of a unit: seconds with its slowest child, and which child that is
+  struct Critical {  // of one of them: seconds with its slowest child, and which child that is
     Terms terms;
     std::int32_t child = -1;
   };
@@ -185,7 +185,7 @@ class PricedPlan {
   [[nodiscard]] Terms sequential_cost(double size_floats) const;
   template <class F>
   void for_steps(F f) const;
-  std::vector<Unit> units_;  // children before parents; the last one is the root
+  std::vector<PlacedSubPlan> placed_;  // children before parents; the last one is the root
   Resource busiest_;
   BusyTimes busy_;
   std::int64_t num_chunks_ = 1;

@@ -5,19 +5,19 @@
 
 namespace gar {
 
-// Seconds per term of every unit with its slowest child, children first.
+// Seconds per term of every placed sub-plan with its slowest child, children first.
 std::vector<PricedPlan::Critical> PricedPlan::critical(double size_floats, bool gather) const {
-  std::vector<Critical> out(units_.size());
-  for (std::size_t u = 0; u < units_.size(); ++u) {
+  std::vector<Critical> out(placed_.size());
+  for (std::size_t u = 0; u < placed_.size(); ++u) {
     double worst = -1;
-    for (const std::int32_t child : units_[u].children) {
+    for (const std::int32_t child : placed_[u].children) {
       const double t = out[static_cast<std::size_t>(child)].terms.total();
       if (t <= worst) continue;
       worst = t;
       out[u].child = child;
     }
     if (out[u].child >= 0) out[u].terms = out[static_cast<std::size_t>(out[u].child)].terms;
-    for (const StageCost& s : gather ? units_[u].gather : units_[u].scatter) out[u].terms += s.at(size_floats);
+    for (const StageCost& s : gather ? placed_[u].gather : placed_[u].scatter) out[u].terms += s.at(size_floats);
   }
   return out;
 }
@@ -25,7 +25,7 @@ std::vector<PricedPlan::Critical> PricedPlan::critical(double size_floats, bool 
 // Calls f(fixed, slope) for every kind of step; the steps of a ring stage are alike.
 template <class F>
 void PricedPlan::for_steps(F f) const {
-  for (const Unit& u : units_) {
+  for (const PlacedSubPlan& u : placed_) {
     for (const bool gather : {false, true}) {
       if (!(gather ? has_gather_ : has_scatter_)) continue;
       for (const StageCost& s : gather ? u.gather : u.scatter) {
@@ -82,7 +82,7 @@ std::int64_t PricedPlan::best_chunks(double size_floats, std::int64_t limit) con
 
 Terms PricedPlan::sequential_cost(double size_floats) const {
   Terms terms;
-  if (units_.empty()) return terms;
+  if (placed_.empty()) return terms;
   if (has_scatter_) terms += critical(size_floats, false).back().terms;
   if (has_gather_) terms += critical(size_floats, true).back().terms;
   return terms;
@@ -90,29 +90,29 @@ Terms PricedPlan::sequential_cost(double size_floats) const {
 
 Terms PricedPlan::own_cost(double size_floats) const {
   Terms terms;
-  if (units_.empty()) return terms;
+  if (placed_.empty()) return terms;
   if (has_scatter_) {
-    for (const StageCost& s : units_.back().scatter) terms += s.at(size_floats);
+    for (const StageCost& s : placed_.back().scatter) terms += s.at(size_floats);
   }
   if (has_gather_) {
-    for (const StageCost& s : units_.back().gather) terms += s.at(size_floats);
+    for (const StageCost& s : placed_.back().gather) terms += s.at(size_floats);
   }
   return terms;
 }
 
 std::vector<StageCost> PricedPlan::critical_stages(double size_floats) const {
   std::vector<StageCost> out;
-  if (units_.empty()) return out;
+  if (placed_.empty()) return out;
   for (const bool gather : {false, true}) {
     if (!(gather ? has_gather_ : has_scatter_)) continue;
     const std::vector<Critical> way = critical(size_floats, gather);
-    std::vector<std::size_t> units;
-    for (auto u = static_cast<std::int32_t>(units_.size()) - 1; u >= 0; u = way[units.back()].child) {
-      units.push_back(static_cast<std::size_t>(u));
+    std::vector<std::size_t> path;
+    for (auto u = static_cast<std::int32_t>(placed_.size()) - 1; u >= 0; u = way[path.back()].child) {
+      path.push_back(static_cast<std::size_t>(u));
     }
-    if (!gather) std::reverse(units.begin(), units.end());
-    for (const std::size_t u : units) {
-      const std::vector<StageCost>& stages = gather ? units_[u].gather : units_[u].scatter;
+    if (!gather) std::reverse(path.begin(), path.end());
+    for (const std::size_t u : path) {
+      const std::vector<StageCost>& stages = gather ? placed_[u].gather : placed_[u].scatter;
       out.insert(out.end(), stages.begin(), stages.end());
     }
   }

@@ -61,7 +61,7 @@ NodeSpan enclosing_span(const Topology& topology, std::int64_t first, std::int64
 
 }  // namespace
 
-/// Builds the units of a PricedPlan.
+/// Builds the placed sub-plans of a PricedPlan.
 class Pricer {
  public:
   Pricer(const Plan& plan, const Topology& topology, const ModelOptions& options, PricedPlan& out)
@@ -78,10 +78,10 @@ class Pricer {
     if (plan_.is_explicit()) {
       Draft draft = make_draft({topology_.root(), 0, 0}, 0, plan_.num_ranks);
       lockstep(draft, {0, index_.num_steps()});
-      out_.units_.push_back(std::move(draft.unit));
+      out_.placed_.push_back(std::move(draft.placed));
       if (options_.overlap) find_busiest(draft.busy);
     } else {
-      (void)unit_for(plan_.root, 0);
+      (void)place_of(plan_.root, 0);
       if (options_.overlap) {
         const PricingTree& pt = tree_of({topology_.root(), 0, 0});
         Busy all;
@@ -98,7 +98,7 @@ class Pricer {
     NodeSpan span;  // around its ranks [base, base + num_ranks)
     std::int64_t base = 0;
     std::int64_t num_ranks = 0;
-    PricedPlan::Unit unit;
+    PricedPlan::PlacedSubPlan placed;
     Busy busy;  // of the instances and ranks below the span
     [[nodiscard]] std::int64_t offset() const { return base - span.first_rank; }
   };
@@ -122,13 +122,13 @@ class Pricer {
                               : trees_.emplace(shape, make_pricing_tree(topology_, span.node)).first->second;
   }
 
-  std::int32_t unit_for(SubPlanId id, std::int64_t base) {
+  std::int32_t place_of(SubPlanId id, std::int64_t base) {
     const std::int64_t n = index_.num_ranks(id);
     const NodeSpan span = enclosing_span(topology_, base, base + n);
     const auto key = key_of(id, span, base);
     if (const auto it = known_.find(key); it != known_.end()) return it->second;
     Draft draft = make_draft(span, base, n);
-    PricedPlan::Unit& unit = draft.unit;
+    PricedPlan::PlacedSubPlan& placed = draft.placed;
     const SubPlan& sp = plan_.subplans[static_cast<std::size_t>(id)];
     const bool shares_links = children_share_links(id, span, base);
     if (shares_links) {
@@ -137,9 +137,9 @@ class Pricer {
       std::int64_t first = base;
       for (const SubPlanRun& run : sp.children) {
         for (std::int64_t c = 0; c < run.count && run.subplan != kLeaf; ++c) {
-          const std::int32_t child = unit_for(run.subplan, first + c * index_.num_ranks(run.subplan));
-          if (std::find(unit.children.begin(), unit.children.end(), child) == unit.children.end()) {
-            unit.children.push_back(child);
+          const std::int32_t child = place_of(run.subplan, first + c * index_.num_ranks(run.subplan));
+          if (std::find(placed.children.begin(), placed.children.end(), child) == placed.children.end()) {
+            placed.children.push_back(child);
           }
         }
         first += run.count * index_.num_ranks(run.subplan);
@@ -154,21 +154,21 @@ class Pricer {
         share *= st.radix;
         digit_stage(draft, id, st, 1.0 / static_cast<double>(share));
       } else {
-        const std::size_t before = unit.scatter.size();
-        const std::size_t gather_before = unit.gather.size();
+        const std::size_t before = placed.scatter.size();
+        const std::size_t gather_before = placed.gather.size();
         lockstep(draft, {step, step + steps});
-        for (std::size_t i = before; i < unit.scatter.size(); ++i) unit.scatter[i].label = stage_label(sp, st);
-        const std::size_t added = unit.gather.size() - gather_before;  // the mirror image comes first
-        for (std::size_t i = 0; i < added; ++i) unit.gather[i].label = stage_label(sp, st);
+        for (std::size_t i = before; i < placed.scatter.size(); ++i) placed.scatter[i].label = stage_label(sp, st);
+        const std::size_t added = placed.gather.size() - gather_before;  // the mirror image comes first
+        for (std::size_t i = 0; i < added; ++i) placed.gather[i].label = stage_label(sp, st);
       }
       step += steps;
     }
-    out_.units_.push_back(std::move(unit));
+    out_.placed_.push_back(std::move(placed));
     if (options_.overlap) {
       draft.busy.trim();
       busy_.push_back({std::move(draft.busy), draft.offset(), shares_links});
     }
-    return known_[key] = static_cast<std::int32_t>(out_.units_.size()) - 1;
+    return known_[key] = static_cast<std::int32_t>(out_.placed_.size()) - 1;
   }
 
   // Places that look the same: below a switch with equal children it does not matter with which child a range begins.
@@ -183,19 +183,19 @@ class Pricer {
   // Adds what a sub-plan in one place, and everything below it, keeps busy.
   void add_busy(SubPlanId id, std::int64_t base, const PricingTree& whole, Busy& all) {
     const NodeSpan span = enclosing_span(topology_, base, base + index_.num_ranks(id));
-    const BusyUnit& unit = busy_[static_cast<std::size_t>(known_.at(key_of(id, span, base)))];
+    const PlacedBusy& known = busy_[static_cast<std::size_t>(known_.at(key_of(id, span, base)))];
     std::int32_t instance = whole.tree.leaf[static_cast<std::size_t>(span.first_rank)];
     while (whole.tree.depth[static_cast<std::size_t>(instance)] > span.depth) {
       instance = whole.tree.parent[static_cast<std::size_t>(instance)];
     }
-    // The unit was priced where it was met first, perhaps some equal children further left.
-    const std::int64_t ranks = base - span.first_rank - unit.offset;
+    // It was priced where it was met first, perhaps some equal children further left.
+    const std::int64_t ranks = base - span.first_rank - known.offset;
     const std::int64_t child_ranks = topology_.num_servers(topology_.node(span.node).children[0].node);
     const std::int64_t child_instances = tree_of(span).tree.end[1] - 1;
     const std::int64_t instances = ranks / child_ranks * child_instances;
-    all.add(unit.busy, static_cast<std::size_t>(instance + instances),
+    all.add(known.busy, static_cast<std::size_t>(instance + instances),
             static_cast<std::size_t>(span.first_rank + ranks));
-    const bool shares_links = unit.shares_links;
+    const bool shares_links = known.shares_links;
     if (shares_links) return;
     std::int64_t first = base;
     for (const SubPlanRun& run : plan_.subplans[static_cast<std::size_t>(id)].children) {
@@ -381,8 +381,8 @@ class Pricer {
         add_busy_server(server_at(pt, r), adds, accesses, busy.calculation[static_cast<std::size_t>(r)]);
       }
     }
-    draft.unit.scatter.push_back(std::move(cost));
-    draft.unit.gather.insert(draft.unit.gather.begin(), std::move(gather));
+    draft.placed.scatter.push_back(std::move(cost));
+    draft.placed.gather.insert(draft.placed.gather.begin(), std::move(gather));
   }
 
   const ServerParams& server_at(const PricingTree& pt, std::int64_t rank) const {
@@ -444,18 +444,18 @@ class Pricer {
   std::map<SubPlanId, bool> equal_;
   std::map<SubPlanId, std::vector<std::int32_t>> active_below_;
   GroupPaths paths_;
-  struct BusyUnit {
+  struct PlacedBusy {
     Busy busy;
     std::int64_t offset = 0;    // of its first rank from its span's
     bool shares_links = false;  // the children's loads are in it, too
   };
-  std::vector<BusyUnit> busy_;  // per unit
+  std::vector<PlacedBusy> busy_;  // per placed sub-plan
 };
 
 void Pricer::lockstep(Draft& draft, Interval steps) {
   const NodeSpan& span = draft.span;
   const PricingTree& pt = tree_of(span);
-  PricedPlan::Unit& unit = draft.unit;
+  PricedPlan::PlacedSubPlan& placed = draft.placed;
   Busy& busy = draft.busy;
   struct StepData {
     std::vector<Transfer> transfers;  // sorted by sender
@@ -501,15 +501,15 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
   };
   std::vector<StageCost> gather;
   for (auto& [number, data] : by_step) {
-    unit.scatter.push_back(price(data, false));
+    placed.scatter.push_back(price(data, false));
     if (!out_.has_gather_) continue;
     for (Transfer& t : data.transfers) std::swap(t.from, t.to);
     std::stable_sort(data.transfers.begin(), data.transfers.end(),
                      [](const Transfer& a, const Transfer& b) { return a.from < b.from; });
     gather.push_back(price(data, true));
   }
-  unit.gather.insert(unit.gather.begin(), std::make_move_iterator(gather.rbegin()),
-                     std::make_move_iterator(gather.rend()));
+  placed.gather.insert(placed.gather.begin(), std::make_move_iterator(gather.rbegin()),
+                       std::make_move_iterator(gather.rend()));
 }
 
 PricedPlan::PricedPlan(const Plan& plan, const Topology& topology, const ModelOptions& options) {

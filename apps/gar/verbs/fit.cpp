@@ -73,7 +73,7 @@ int finish(const FitRun& run, const FitConfig& config, const Context& context) {
   return conclude(run.measurements, config, context);
 }
 
-int run_fit_rank(World& world, const FitConfig& config, const Context& context) {
+int run_rank(World& world, const FitConfig& config, const Context& context) {
   ProgressLine progress({.every = std::chrono::milliseconds(200)});
   std::function<void(const std::string&)> on_progress;
   if (world.rank() == 0) on_progress = [&](const std::string& text) { progress.show(text + " (Ctrl-C ends it)"); };
@@ -121,10 +121,10 @@ int measure_and_fit(const FitConfig& config, const Context& context, const std::
   Context shown = context;
   // An mpirun may give ranks a terminal of its own, whatever it does with their output.
   if (job && shown.color == ColorMode::kAuto) shown.color = ColorMode::kNever;
-  return run_ranks(config, start, [&](World& world) { return run_fit_rank(world, config, shown); });
+  return run_ranks(config, start, [&](World& world) { return run_rank(world, config, shown); });
 }
 
-int run_fit_verb(const FitArgs& args, const Context& context) {
+int run(const FitArgs& args, const Context& context) {
   return run_once_or_in_job([&](const std::optional<MpiJob>& job) {
     const FitConfig config = parse_fit(args);
     prepare_ranks(config, job);
@@ -154,7 +154,7 @@ void add_fit(CLI::App& program, Context& context) {
                 {"keep what was measured, and fit several launches together",
                  "gar fit --from monday.json --from tuesday.json -o profile.json"},
                 {"use it", "gar predict -p profile.json --size 4MB"}});
-  on_run(verb, context, [args, &context] { return run_fit_verb(*args, context); });
+  on_run(verb, context, [args, &context] { return run(*args, context); });
 }
 
 }  // namespace gar::cli

@@ -9,7 +9,7 @@
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/verbs/verbs.hpp"
-#include "apps/gar/views/plan_explain.hpp"
+#include "apps/gar/views/plan_report.hpp"
 #include "apps/gar/views/plan_table.hpp"
 #include "gar/documents.hpp"
 #include "gar/files.hpp"

@@ -5,7 +5,7 @@
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/progress.hpp"
-#include "apps/gar/views/plan_explain.hpp"
+#include "apps/gar/views/plan_report.hpp"
 #include "gar/documents.hpp"
 
 namespace gar::cli {

@@ -76,9 +76,9 @@ std::vector<Runner> make_runners(World& world, const BenchConfig& config) {
 }
 
 /// All algorithms at one size, type and operator.
-class Round {
+class SizeRun {
  public:
-  Round(World& world, Control& control, BenchBuffers& buffers, const BenchConfig& config, double copy_bytes_per_s)
+  SizeRun(World& world, Control& control, BenchBuffers& buffers, const BenchConfig& config, double copy_bytes_per_s)
       : world_(world), control_(control), buffers_(buffers), config_(config), copy_bytes_per_s_(copy_bytes_per_s) {}
 
   /// False: a rank was asked to stop, and there are no results.
@@ -106,7 +106,7 @@ class Round {
   std::vector<std::int64_t> wrong_;           ///< per runner, on this rank; over all ranks in the end
 };
 
-void Round::check(std::size_t runner, std::uint64_t seed, How how) {
+void SizeRun::check(std::size_t runner, std::uint64_t seed, How how) {
   const BenchData data({kind_.type, kind_.op, world_.size(), seed});
   buffers_.fill(data);
   Runner& on = *runners_[runner];
@@ -119,7 +119,7 @@ void Round::check(std::size_t runner, std::uint64_t seed, How how) {
   wrong_[runner] += buffers_.num_wrong(data, on.is_of_mpi());
 }
 
-double Round::time(Runner& runner) {
+double SizeRun::time(Runner& runner) {
   buffers_.restore();
   std::vector<CollectiveCall> calls;
   for (std::int64_t i = 0; i < batch_; ++i) calls.push_back(buffers_.call(i, runner.is_of_mpi()));
@@ -134,7 +134,7 @@ double Round::time(Runner& runner) {
 }
 
 // Takes this rank's times of one iteration of each algorithm, keeps the slowest rank's.
-bool Round::agree_to_go_on(std::vector<double> own) {
+bool SizeRun::agree_to_go_on(std::vector<double> own) {
   own.push_back(world_.is_stopping() ? 1 : 0);
   const std::vector<double> slowest = control_.largest(own);
   for (std::size_t i = 0; i < runners_.size(); ++i) {
@@ -143,8 +143,8 @@ bool Round::agree_to_go_on(std::vector<double> own) {
   return slowest.back() == 0;  // one exchange carries the times and the wish to stop
 }
 
-bool Round::measure(std::vector<Runner*> runners, const BenchCase& kind, const BenchSize& size, std::uint64_t seed,
-                    const BenchWatch& watch) {
+bool SizeRun::measure(std::vector<Runner*> runners, const BenchCase& kind, const BenchSize& size, std::uint64_t seed,
+                      const BenchWatch& watch) {
   runners_ = std::move(runners);
   kind_ = kind;
   size_ = size;
@@ -182,7 +182,7 @@ bool Round::measure(std::vector<Runner*> runners, const BenchCase& kind, const B
 }
 
 /// All GPUs move their share of the plan's bytes at the same time, at best.
-double Round::bound_of(const BenchResult& result) const {
+double SizeRun::bound_of(const BenchResult& result) const {
   if (copy_bytes_per_s_ <= 0 || result.transport != to_string(TransportKind::kCudaIpc)) return -1;
   const auto bytes = static_cast<double>(size_.bytes);
   const std::optional<double> traffic = result.entry.is_plan && config_.collective == Collective::kAllReduce
@@ -192,7 +192,7 @@ double Round::bound_of(const BenchResult& result) const {
   return *traffic / std::min(world_.cuda()->num_devices(), world_.size()) / copy_bytes_per_s_;
 }
 
-BenchResult Round::result(std::size_t runner) const {
+BenchResult SizeRun::result(std::size_t runner) const {
   Runner& r = *runners_[runner];
   BenchResult out;
   out.entry = r.entry;
@@ -281,7 +281,7 @@ BenchOutcome run_bench(World& world, const BenchConfig& config, const BenchWatch
   note_nccl(world, config, watch);
   BenchBuffers buffers = make_buffers(config, world.cuda());
   std::vector<Runner> runners = make_runners(world, config);
-  Round round(world, control, buffers, config, outcome.copy_bytes_per_s);
+  SizeRun run(world, control, buffers, config, outcome.copy_bytes_per_s);
   std::vector<std::string> said;
   std::uint64_t seed = 1;
   for (const BenchCase& kind : config.cases) {
@@ -292,13 +292,13 @@ BenchOutcome run_bench(World& world, const BenchConfig& config, const BenchWatch
       last = size;
       const std::vector<Runner*> able = able_runners(runners, kind, size, said, watch);
       if (able.empty()) continue;
-      if (!round.measure(able, kind, size, seed, watch)) {
+      if (!run.measure(able, kind, size, seed, watch)) {
         outcome.is_complete = false;
         return outcome;
       }
       seed += 1000;
       for (std::size_t i = 0; i < able.size(); ++i) {
-        const BenchResult result = round.result(i);
+        const BenchResult result = run.result(i);
         outcome.num_wrong += result.wrong.value_or(0);
         if (watch.on_result) watch.on_result(result);
       }

@@ -87,7 +87,7 @@ class Run {
       groups_ = plan_fit(network_.topology, sizes_, scope());
       out.is_stopped = !measure(out);
     }
-    finish(out);
+    collect(out);
     return out;
   }
 
@@ -186,7 +186,7 @@ class Run {
     return true;
   }
 
-  void finish(FitRun& out) {
+  void collect(FitRun& out) {
     std::size_t num_essential = 0;
     std::size_t num_done = 0;
     for (FitGroup& group : groups_) {

@@ -85,8 +85,8 @@ std::string random_name() {
   return fmt::format("gar-{}-{:016x}", getpid(), bits);
 }
 
-[[noreturn]] void run_rank(const LocalRank& rank, const Board& board, const sigset_t& mask,
-                           const std::function<int(const LocalRank&)>& body) {
+[[noreturn]] void run_child(const LocalRank& rank, const Board& board, const sigset_t& mask,
+                            const std::function<int(const LocalRank&)>& body) {
   std::signal(SIGINT, SIG_IGN);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   int code = kExitOk;
@@ -134,7 +134,7 @@ class Watch {
     if (pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(kExitRunTime);
-      run_rank(rank, board_, before_, body);
+      run_child(rank, board_, before_, body);
     }
     pids_[idx(rank.rank)] = pid;
     ++num_running_;

@@ -129,8 +129,8 @@ std::unique_ptr<Transport> make_transport(MPI_Comm comm, const Hosts& hosts, con
       std::make_unique<SharedTransport>(join_hosts_segment(comm, hosts, options), membership, options.timeout_s);
   shared->set_idle([is_mpi_call = choice.is_mpi_call] { make_progress(is_mpi_call); });
   if (hosts.num_hosts == 1) return shared;
-  mpi.is_elsewhere.assign(static_cast<std::size_t>(size), false);
-  for (const int member : hosts.members) mpi.is_elsewhere[static_cast<std::size_t>(member)] = true;
+  mpi.has_other_way.assign(static_cast<std::size_t>(size), false);
+  for (const int member : hosts.members) mpi.has_other_way[static_cast<std::size_t>(member)] = true;
   return std::make_unique<HybridTransport>(std::move(shared), std::make_unique<MpiTransport>(comm, mpi));
 }
 

@@ -80,7 +80,7 @@ void MpiTransport::Arena::reserve(std::int64_t bytes) {
 }
 
 MpiTransport::MpiTransport(MPI_Comm comm, const MpiTransportOptions& options)
-    : options_(options), is_elsewhere_(options.is_elsewhere) {
+    : options_(options), has_other_way_(options.has_other_way) {
   comm_ = duplicate_politely(comm).release();
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");

@@ -32,7 +32,7 @@ namespace gar {
 struct MpiTransportOptions {
   double timeout_s = 30;
   /// Ranks that something else carries messages to (shared memory); empty: none. Their messages are left alone.
-  std::vector<bool> is_elsewhere;
+  std::vector<bool> has_other_way;
   int num_slots = 0;             ///< 0: chosen
   std::int64_t chunk_bytes = 0;  ///< 0: chosen
   /// Plans that overlap their stages may cut chunks down to this; 0: they do not.
@@ -146,7 +146,7 @@ class MpiTransport final : public Transport {
   };
 
   [[nodiscard]] bool is_mine(int peer) const {
-    return is_elsewhere_.empty() || !is_elsewhere_[static_cast<std::size_t>(peer)];
+    return has_other_way_.empty() || !has_other_way_[static_cast<std::size_t>(peer)];
   }
   Slot& slot_of(const Flight& flight) { return slots_[static_cast<std::size_t>(flight.slot)]; }
   void look_for_aborts();
@@ -174,7 +174,7 @@ class MpiTransport final : public Transport {
   int size_ = 1;
   bool allows_threads_ = false;
   MpiTransportOptions options_;
-  std::vector<bool> is_elsewhere_;
+  std::vector<bool> has_other_way_;
   MpiTags tags_{32767};
   std::unique_ptr<RequestCache> requests_;
   std::unique_ptr<MpiControl> control_;

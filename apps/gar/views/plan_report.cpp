@@ -1,5 +1,5 @@
 // Tables and explanations of `gar plan`.
-#include "apps/gar/views/plan_explain.hpp"
+#include "apps/gar/views/plan_report.hpp"
 
 #include <fmt/format.h>
 
