@@ -1,6 +1,6 @@
 // What {fmt} leaves to its library, compiled once and for all: header-only, every file that formats something would
-// compile it again, which is a third of the time of a build; linked to the library, everything we install would need it
-// at run time. Weak, so that a program may have the real library next to ours.
+// compile it again; linked to the library, everything we install would need it at run time. Weak, so that a program may
+// have the real library next to ours.
 #ifndef FMT_HEADER_ONLY
 #include <fmt/format.h>
 #undef FMT_FUNC
