@@ -8,13 +8,14 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
 IDLE ?= 5
 BUSY ?= 5
+HOURS ?= 1
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 CONFIGURE = cmake --preset $(1) | { grep -E '^-- (CUDA|MPI):' || true; }
 BUILD = cmake --build --preset $(1) -j $(JOBS)
 TEST = ctest --preset $(1) -j $(JOBS)
 
-.PHONY: help demo docs test test-full soak build bench lint format install fuzz golden clean setup
+.PHONY: help demo docs test test-full repeat soak build bench lint format install fuzz golden clean setup
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -65,8 +66,11 @@ test-full: test ## make test, plus the debug and thread sanitizer builds, and ev
 	@scripts/setup.sh clients-full
 	@$(call TEST,release) -C Full -L '^(mpi|preload)-full$$'
 
-soak: build ## the tests of build/PRESET IDLE=5 times, then BUSY=5 times next to two busy processes, until one fails
-	@scripts/soak.sh --idle $(IDLE) --busy $(BUSY) --build build/$(PRESET)
+repeat: build ## the tests of build/PRESET IDLE=5 times, then BUSY=5 times next to two busy processes, until one fails
+	@scripts/repeat.sh --idle $(IDLE) --busy $(BUSY) --build build/$(PRESET)
+
+soak: build ## faults, random collectives and mutated files with new seeds in every round, for HOURS=1, until one fails
+	@scripts/soak.sh --hours $(HOURS) --build build/$(PRESET)
 
 bench: setup ## build and run the benchmarks
 	@scripts/setup.sh simgrid mpi

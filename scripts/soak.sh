@@ -1,97 +1,86 @@
 #!/usr/bin/env bash
-# Runs the tests of a build again and again, on an idle and on a busy machine, until one fails:
-#   soak.sh [--idle N] [--busy M] [--build DIR] [-- CTEST_ARGUMENTS...]
-# N runs (5) with nothing else, then M runs (5) next to two processes that do nothing but compute. DIR is a build directory
-# with everything built (build/release). What is behind -- goes to ctest, such as -L unit or -R golden. The output of the
-# run that fails is kept in DIR/soak. Ends with 0 when all runs have passed, 1 when one has failed, 2 when it was not
-# started as above.
+# Runs what draws its cases at random, round after round with new seeds, for hours, until a test fails:
+#   soak.sh [--hours H] [--rounds N] [--seed S] [--only REGEX] [--build DIR]
+# A round is every test of DIR (build/release) with the label runtime (random sequences and matrices of collectives, ranks that are
+# killed, that hang or never come), fuzz (mutated files for every reader) or mpi (the same with both MPI libraries), one after the
+# other, with GAR_TEST_SEED=S, then S + 1, ... The first seed is random unless it is given. It ends after H hours (1; fractions are
+# fine), after N rounds when that is sooner, or at the first failure, and then prints the command that repeats it. --only takes the
+# tests whose names match. The output of a failure is kept in DIR/soak. Ends with 0 when nothing has failed, 1 when something
+# has, 2 when it was not started as above.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
   echo "soak.sh: $1" >&2
-  echo "usage: scripts/soak.sh [--idle N] [--busy M] [--build DIR] [-- CTEST_ARGUMENTS...]" >&2
+  echo "usage: scripts/soak.sh [--hours H] [--rounds N] [--seed S] [--only REGEX] [--build DIR]" >&2
   exit 2
 }
-# number FLAG TEXT: prints TEXT when it is a number of runs.
-number() {
-  [[ $2 =~ ^[0-9]{1,6}$ ]] || usage "$1 '$2': expected a whole number from 0 to 999999"
-  echo "$((10#$2))"
-}
 
-idle=5 busy=5 build=build/release arguments=()
+hours=1 rounds=1000000000 seed= only=. build=build/release
 while (($#)); do
   case $1 in
-    --idle | --busy | --build)
+    --hours | --rounds | --seed | --only | --build)
       (($# >= 2)) || usage "$1 needs a value"
-      case $1 in
-        --idle) idle=$(number "$1" "$2") ;;
-        --busy) busy=$(number "$1" "$2") ;;
-        --build) build=$2 ;;
-      esac
-      shift 2
+      ;;&
+    --hours)
+      [[ $2 =~ ^[0-9]{1,4}(\.[0-9]{1,6})?$ ]] || usage "--hours '$2': expected a number of hours, such as 8 or 0.5"
+      hours=$2
       ;;
-    --)
-      shift
-      arguments=("$@")
-      break
+    --rounds)
+      [[ $2 =~ ^[1-9][0-9]{0,8}$ ]] || usage "--rounds '$2': expected a whole number from 1 to 999999999"
+      rounds=$2
       ;;
+    --seed)
+      [[ $2 =~ ^[0-9]{1,18}$ ]] || usage "--seed '$2': expected a whole number of at most 18 digits"
+      seed=$((10#$2))
+      ;;
+    --only) only=$2 ;;
+    --build) build=$2 ;;
     -h | --help)
       sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
       exit 0
       ;;
     *) usage "unknown argument '$1'" ;;
   esac
+  shift 2
 done
-((idle + busy > 0)) || usage "--idle 0 --busy 0: expected at least one run"
-[[ -d $build ]] || usage "--build $build: there is no such directory; 'make build' makes build/release"
-[[ -e $build/CTestTestfile.cmake ]] || usage "--build $build: there are no tests in it"
+[[ -e $build/CTestTestfile.cmake ]] || usage "--build $build: there are no tests in it; 'make build' makes build/release"
+mapfile -t tests < <(ctest --test-dir "$build" -N -L '^(runtime|fuzz|mpi)$' | sed -n 's/^ *Test *#[0-9]*: //p' | grep -E -- "$only" || true)
+((${#tests[@]})) || usage "--only '$only': no test has such a name; ctest --test-dir $build -N lists them"
+seconds=$(awk -v hours="$hours" 'BEGIN { printf "%d", hours * 3600 }')
+[[ -n $seed ]] || seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
-hogs=()
-stop_hogs() {
-  local pid
-  for pid in "${hogs[@]}"; do
-    kill "$pid" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
-  done
-  hogs=()
+first_seed=$seed round=0 passed=0 skipped=0 begin=$SECONDS
+totals() {
+  echo "soak: $passed tests passed, $skipped skipped, in $round rounds with the seeds $first_seed to $seed, $((SECONDS - begin)) s"
 }
-start_hogs() {
-  local i
-  for i in 1 2; do
-    # It also ends when this script is killed and nothing can end it any more.
-    bash -c 'while kill -0 "$1" 2>/dev/null; do for ((i = 0; i < 100000; i++)); do :; done; done' _ $$ &
-    hogs+=($!)
-  done
-}
-trap stop_hogs EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-# count WORD FILE: how many tests ended like that.
-count() { grep -cE "^ *[0-9]+/[0-9]+ Test +#[0-9]+: .*$1" "$2" || true; }
+trap 'totals; exit 130' INT
+trap 'totals; exit 143' TERM
 
 log=$build/soak
 mkdir -p "$log"
-jobs=$(nproc)
-passed_runs=0 begin=$SECONDS
-# run NUMBER idle|busy
+# run NAME
 run() {
-  local file=$log/run.txt code=0 start=$SECONDS failed
-  ctest --test-dir "$build" -j "$jobs" --output-on-failure --no-tests=error "${arguments[@]}" >"$file" 2>&1 </dev/null ||
-    code=$?
-  failed=$(count '\*\*\*(Failed|Timeout|Exception|Not Run)' "$file")
-  printf 'run %d, %s: %d passed, %d failed, %d skipped, %d s\n' "$1" "$2" "$(count ' Passed ' "$file")" "$failed" \
-    "$(count '\*\*\*Skipped' "$file")" $((SECONDS - start))
-  if ((code)); then
-    mv "$file" "$log/failed-run-$1.txt"
-    grep -E '\*\*\*(Failed|Timeout|Exception|Not Run)' "$log/failed-run-$1.txt" || tail -n 5 "$log/failed-run-$1.txt"
-    echo "soak: run $1 ($2) failed after $passed_runs that passed; its output: $log/failed-run-$1.txt"
+  local file=$log/run.txt
+  if ! GAR_TEST_SEED=$seed ctest --test-dir "$build" -R "^$1\$" --output-on-failure --no-tests=error >"$file" 2>&1 </dev/null; then
+    mv "$file" "$log/failed.txt"
+    tail -n 40 "$log/failed.txt"
+    echo "soak: $1 failed with seed $seed; all of its output: $log/failed.txt"
+    echo "soak: to repeat it: GAR_TEST_SEED=$seed ctest --test-dir $build -R '^$1\$' --output-on-failure"
+    totals
     exit 1
   fi
-  passed_runs=$((passed_runs + 1))
+  if grep -qE '\*\*\*Skipped' "$file"; then skipped=$((skipped + 1)); else passed=$((passed + 1)); fi
 }
-for ((i = 1; i <= idle; i++)); do run "$i" idle; done
-((busy == 0)) || start_hogs
-for ((i = idle + 1; i <= idle + busy; i++)); do run "$i" busy; done
-echo "soak: $passed_runs runs passed, $idle idle and $busy busy, in $((SECONDS - begin)) s"
+echo "soak: ${#tests[@]} tests in a round, for $hours hours, first seed $first_seed"
+for ((; round < rounds && SECONDS - begin < seconds; seed++)); do
+  start=$SECONDS
+  round=$((round + 1))
+  for test in "${tests[@]}"; do
+    ((SECONDS - begin < seconds)) || break
+    run "$test"
+  done
+  echo "round $round, seed $seed: $passed passed so far, $((SECONDS - start)) s"
+done
+seed=$((seed - 1))
+totals

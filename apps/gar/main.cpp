@@ -1,5 +1,4 @@
 // gar: predicts, plans, proves and simulates AllReduce. One file per verb; see verbs.hpp.
-#include <cstdio>
 #include <exception>
 #include <string>
 
@@ -51,7 +50,7 @@ int main(int argc, char** argv) {
     set_up(program, context);
     return gar::cli::run_program(program, context, argc, argv);
   } catch (const std::exception& error) {
-    std::fputs(("gar: " + std::string(error.what()) + "\n").c_str(), stderr);
+    gar::cli::print_failure(error.what());
     return gar::cli::kExitRunTime;
   }
 }

@@ -12,12 +12,16 @@
 #include "apps/preload/exports.hpp"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 
 #include "gar/environment.hpp"
@@ -81,7 +85,7 @@ bool is_first_process() {
 
 void say(const std::string& text) {
   if (!is_first_process()) return;
-  const char* check = std::getenv(gar::environment::kCheck.name);  // NOLINT(concurrency-mt-unsafe): only read
+  const char* check = secure_getenv(gar::environment::kCheck.name);
   const bool checks = check != nullptr && std::strcmp(check, "1") == 0;
   const std::string line =
       "gar: " + text + "; the program runs on its own library" + (checks ? ", and GAR_CHECK compares nothing\n" : "\n");
@@ -95,6 +99,58 @@ std::string version_of_mpi() {
   return text.substr(0, text.find('\0'));
 }
 
+/// Where this library is, with all links followed; empty: not known. LD_PRELOAD may name it relative to the directory
+/// in which the program was started, which the program is free to leave; so this is found out before it can.
+std::string& own_path() {
+  static std::string path;
+  return path;
+}
+
+[[gnu::constructor]] void find_own_path() {
+  Dl_info here{};
+  if (dladdr(reinterpret_cast<const void*>(&find_own_path), &here) == 0 || here.dli_fname == nullptr) return;
+  char* path = realpath(here.dli_fname, nullptr);
+  if (path == nullptr) return;
+  own_path() = path;
+  std::free(path);
+}
+
+/// Why nothing may be loaded from there: somebody else could have put it there. Who owns the library that runs already
+/// could have done so anyway.
+std::string why_not_trusted(const std::string& path, uid_t own) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return path + ": " + std::strerror(errno);  // NOLINT(concurrency-mt-unsafe)
+  if (status.st_uid != 0 && status.st_uid != geteuid() && status.st_uid != own) {
+    return path + " belongs to user " + std::to_string(status.st_uid) + "; accepted are root and user " +
+           std::to_string(geteuid());
+  }
+  if ((status.st_mode & S_IWOTH) != 0)
+    return path + " can be written by everybody; accepted are its owner and its group";
+  return {};
+}
+
+/// The path of the rest; throws why it is not to be loaded.
+std::string find_rest() {
+  struct stat own {};
+  if (own_path().empty() || stat(own_path().c_str(), &own) != 0) {
+    throw std::runtime_error(
+        "the preload library does not find its own file; accepted is an absolute path in LD_PRELOAD");
+  }
+  const std::string beside = own_path().substr(0, own_path().rfind('/') + 1) + kRest;
+  char* resolved = realpath(beside.c_str(), nullptr);
+  if (resolved == nullptr) {
+    throw std::runtime_error("the preload library is not complete: " + beside + ": " +
+                             std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
+  }
+  std::string path = resolved;
+  std::free(resolved);
+  for (const std::string& each : {path.substr(0, std::max<std::size_t>(path.rfind('/'), 1)), path}) {
+    const std::string trouble = why_not_trusted(each, own.st_uid);
+    if (!trouble.empty()) throw std::runtime_error("the preload library does not load its second part: " + trouble);
+  }
+  return path;
+}
+
 void load_rest() {
   if (hooks != nullptr) return;
   const std::string version = version_of_mpi();
@@ -103,13 +159,13 @@ void load_rest() {
         gar::mpi_library_name(version) + "'; accepted is the build for that MPI, which 'gar mpirun' finds");
     return;
   }
-  Dl_info here{};
   std::string path;
-  if (dladdr(reinterpret_cast<const void*>(&load_rest), &here) != 0 && here.dli_fname != nullptr) {
-    path = here.dli_fname;  // NOLINT(bugprone-branch-clone)
+  try {
+    path = find_rest();
+  } catch (const std::exception& e) {
+    say(e.what());
+    return;
   }
-  const std::size_t slash = path.rfind('/');
-  path = (slash == std::string::npos ? std::string() : path.substr(0, slash + 1)) + kRest;
   void* rest = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (rest == nullptr) {
     const char* reason = dlerror();
@@ -117,7 +173,12 @@ void load_rest() {
     return;
   }
   using Attach = const Hooks* (*)(void* (*)(const char*), const char*);
-  hooks = reinterpret_cast<Attach>(dlsym(rest, "gar_preload_attach"))(look_up, version.c_str());
+  const auto attach = reinterpret_cast<Attach>(dlsym(rest, "gar_preload_attach"));
+  if (attach == nullptr) {
+    say(path + " is not the second part of this preload library");
+    return;
+  }
+  hooks = attach(look_up, version.c_str());
 }
 
 bool passes() { return hooks == nullptr || hooks->passes(); }
@@ -125,6 +186,7 @@ bool passes() { return hooks == nullptr || hooks->passes(); }
 }  // namespace
 
 // NOLINTBEGIN(readability-identifier-naming): MPI's names
+#pragma GCC visibility push(default)
 extern "C" {
 
 int MPI_Init(int* argc, char*** argv) {
@@ -174,4 +236,5 @@ int PMPI_Reduce_scatter_block(Word, Word, Word, Word, Word, Word) __attribute__(
 int PMPI_Allgather(Word, Word, Word, Word, Word, Word, Word) __attribute__((alias("MPI_Allgather")));
 #endif
 }
+#pragma GCC visibility pop
 // NOLINTEND(readability-identifier-naming)

@@ -1,11 +1,14 @@
 // What happens to a call that exports.cpp hands over: the runtime runs it, or the MPI library does.
 //
 // Whether a call is taken over follows from what MPI wants to be the same on all ranks (lengths in bytes, types,
-// operators), never from anything else.
+// operators), never from anything else. Arguments that the MPI library refuses go to it before MPI is asked anything
+// about them, so that its own error comes out, once.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 
 #include "apps/preload/exports.hpp"
@@ -30,7 +33,7 @@ int leave(const char* function, PassReason reason, const F& native) {
 }
 
 /// An error of the runtime is one of the program's communicator.
-int fail(MPI_Comm comm, const char* function, const char* what) {
+int fail(MPI_Comm comm, const char* function, const std::string& what) {
   Library::say(fmt::format("{}: {}", function, what));
   const Inside inside;
   MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
@@ -66,16 +69,21 @@ struct ReduceArguments {
   MPI_Comm comm = MPI_COMM_NULL;
 };
 
-/// Nothing where the call is left to the library, for `reason`.
-std::optional<Operation> operation_of(const ReduceArguments& given, Collective collective, std::int64_t min_bytes,
+/// Nothing where the call is left to the library, for `reason`. Calls nothing of MPI.
+std::optional<Operation> operation_of(const ReduceArguments& given, Collective collective, const char* function,
                                       PassReason& reason) {
   reason = PassReason::kArguments;
-  if (given.count <= 0 || given.out == nullptr || given.in == nullptr || given.comm == MPI_COMM_NULL) {
+  if (given.count <= 0 || given.out == nullptr || given.in == nullptr || given.out == MPI_IN_PLACE ||
+      given.comm == MPI_COMM_NULL) {
     return std::nullopt;
   }
   const std::optional<Elements> elements = elements_of(given.type, given.op);
   if (!elements) {
     reason = op_of(given.op) ? PassReason::kType : PassReason::kOperator;
+    return std::nullopt;
+  }
+  if (Library::instance().deviates(*elements, function)) {
+    reason = PassReason::kDeviation;
     return std::nullopt;
   }
   Operation out;
@@ -88,14 +96,18 @@ std::optional<Operation> operation_of(const ReduceArguments& given, Collective c
   out.mpi_count = given.count;
   out.mpi_type = given.type;
   out.mpi_op = given.op;
-  reason = PassReason::kSmall;
-  int num_ranks = 1;
-  if (collective == Collective::kReduceScatter) MPI_Comm_size(given.comm, &num_ranks);
-  if (vector_bytes(out.call, num_ranks) < min_bytes) return std::nullopt;
   return out;
 }
 
 bool passes() { return Inside::is_inside() || !Library::instance().is_active(); }
+
+/// A child of a rank has a copy of everything, but is not that rank.
+int fail_in_child(MPI_Comm comm, const char* function) {
+  return fail(comm, function,
+              fmt::format("process {} was forked by a rank and has no part in its communicators; accepted are calls of "
+                          "the rank itself",
+                          getpid()));
+}
 
 int reduce_blocking(const ReduceArguments& given, Collective collective) {
   const bool scatters = collective == Collective::kReduceScatter;
@@ -105,12 +117,23 @@ int reduce_blocking(const ReduceArguments& given, Collective collective) {
     return call(given.in, given.out, given.count, given.type, given.op, given.comm);
   };
   Library& library = Library::instance();
+  const std::int64_t min_bytes = library.settings().min_bytes;
   PassReason reason{};
-  const std::optional<Operation> operation = operation_of(given, collective, library.settings().min_bytes, reason);
+  std::optional<Operation> operation = operation_of(given, collective, function, reason);
   if (!operation) return leave(function, reason, native);
-  const ShadowOrReason found = library.shadow_of(given.comm, true);
-  if (found.shadow == nullptr) return leave(function, found.reason, native);
-  return run(given.comm, function, [&] { found.shadow->run(*operation); });
+  if (!scatters && vector_bytes(operation->call, 1) < min_bytes) return leave(function, PassReason::kSmall, native);
+  if (!library.is_own_process()) return fail_in_child(given.comm, function);
+  const auto [known, code] = library.know(given.comm);
+  if (code != MPI_SUCCESS) return code;
+  if (known == nullptr) return leave(function, PassReason::kArguments, native);
+  const std::int64_t bytes = vector_bytes(operation->call, known->size);
+  if (bytes < min_bytes) return leave(function, PassReason::kSmall, native);
+  Shadow* shadow = library.shadow_for_call(*known, bytes);
+  if (shadow == nullptr) return leave(function, known->reason, native);
+  if (given.in != MPI_IN_PLACE && !library.aliases().settle(*operation, known->size, given.out)) {
+    return leave(function, PassReason::kArguments, native);
+  }
+  return run(given.comm, function, [&] { shadow->run(*operation); });
 }
 
 int reduce_nonblocking(const ReduceArguments& given, MPI_Request* request) {
@@ -120,15 +143,21 @@ int reduce_nonblocking(const ReduceArguments& given, MPI_Request* request) {
     return real().iall_reduce(given.in, given.out, given.count, given.type, given.op, given.comm, request);
   };
   if (!library.allows_threads() || request == nullptr) return leave(kName, PassReason::kThreads, native);
-  if (library.settings().min_bytes_nonblocking < 0) return leave(kName, PassReason::kSpinning, native);
+  const std::int64_t min_bytes = library.settings().min_bytes_nonblocking;
+  if (min_bytes < 0) return leave(kName, PassReason::kSpinning, native);
   PassReason reason{};
-  std::optional<Operation> operation =
-      operation_of(given, Collective::kAllReduce, library.settings().min_bytes_nonblocking, reason);
+  std::optional<Operation> operation = operation_of(given, Collective::kAllReduce, kName, reason);
   if (!operation) return leave(kName, reason, native);
-  const ShadowOrReason found = library.shadow_of(given.comm, false);
-  if (found.shadow == nullptr) return leave(kName, found.reason, native);
+  if (vector_bytes(operation->call, 1) < min_bytes) return leave(kName, PassReason::kSmall, native);
+  if (!library.is_own_process()) return fail_in_child(given.comm, kName);
+  Known* known = library.find(given.comm);
+  if (known == nullptr) return leave(kName, PassReason::kNotReady, native);
+  if (known->shadow == nullptr) return leave(kName, known->reason, native);
   operation->is_blocking = false;
-  return run(given.comm, kName, [&] { found.shadow->start(*operation, request); });
+  if (given.in != MPI_IN_PLACE && !library.aliases().settle(*operation, known->size, given.out)) {
+    return leave(kName, PassReason::kArguments, native);
+  }
+  return run(given.comm, kName, [&] { known->shadow->start(*operation, request); });
 }
 
 /// What MPI_Allgather is called with. To the runtime these are bytes, whatever they mean.
@@ -162,15 +191,30 @@ bool is_dense(MPI_Datatype type) {
   return combiner == MPI_COMBINER_NAMED;
 }
 
+/// MPI itself says whether the types are any good: it is called with them, and with no elements.
+bool has_valid_types(const GatherArguments& given) {
+  const bool is_in_place = given.in == MPI_IN_PLACE;
+  if (is_basic(given.out_type) && (is_in_place || is_basic(given.in_type))) return true;
+  const auto probe = [&](MPI_Comm comm) {
+    return real().all_gather(given.in, 0, given.in_type, given.out, 0, given.out_type, comm);
+  };
+  return Library::instance().alone(probe) == MPI_SUCCESS;
+}
+
 /// Bytes of a block, the same on all ranks; 0: left to the library.
 std::int64_t block_bytes(const GatherArguments& given) {
-  if (given.out_count <= 0 || given.out_type == MPI_DATATYPE_NULL || given.comm == MPI_COMM_NULL) return 0;
+  if (given.out_count <= 0 || given.out_type == MPI_DATATYPE_NULL || given.out == MPI_IN_PLACE ||
+      given.comm == MPI_COMM_NULL) {
+    return 0;
+  }
+  const bool is_in_place = given.in == MPI_IN_PLACE;
+  if (!is_in_place && (given.in_count <= 0 || given.in_type == MPI_DATATYPE_NULL)) return 0;
+  if (!has_valid_types(given)) return 0;
   if (given.out == nullptr && is_dense(given.out_type)) return 0;  // otherwise the type may say where (MPI_BOTTOM)
   int out_bytes = 0;
   if (MPI_Type_size(given.out_type, &out_bytes) != MPI_SUCCESS) return 0;
   const std::int64_t bytes = static_cast<std::int64_t>(out_bytes) * given.out_count;
-  if (given.in == MPI_IN_PLACE) return bytes;
-  if (given.in_count <= 0 || given.in_type == MPI_DATATYPE_NULL) return 0;
+  if (is_in_place) return bytes;
   if (given.in == nullptr && is_dense(given.in_type)) return 0;
   int in_bytes = 0;
   if (MPI_Type_size(given.in_type, &in_bytes) != MPI_SUCCESS) return 0;
@@ -178,15 +222,16 @@ std::int64_t block_bytes(const GatherArguments& given) {
 }
 
 /// Copies between typed memory and bytes, as MPI would do it in a message to ourselves. (MPI_Pack of MPICH does not
-/// take MPI_BOTTOM.) An error of MPI, as of a type that was not committed, is thrown as its code.
+/// take MPI_BOTTOM.) An error of MPI is thrown as its code.
 void copy_typed(const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type) {
-  const int code = MPI_Sendrecv(in, in_count, in_type, 0, 0, out, out_count, out_type, 0, 0,
-                                Library::instance().self_comm(), MPI_STATUS_IGNORE);
+  const int code = Library::instance().alone([&](MPI_Comm self) {
+    return MPI_Sendrecv(in, in_count, in_type, 0, 0, out, out_count, out_type, 0, 0, self, MPI_STATUS_IGNORE);
+  });
   if (code != MPI_SUCCESS) throw MpiCode{code};
 }
 
-/// Blocks that are not dense travel packed.
-void gather(const GatherArguments& given, std::int64_t bytes, Shadow& shadow) {
+/// Blocks that are not dense travel packed. False: the MPI library refuses the buffers.
+bool gather(const GatherArguments& given, std::int64_t bytes, Shadow& shadow) {
   const Inside inside;
   int rank = 0;
   MPI_Comm_rank(given.comm, &rank);
@@ -215,12 +260,15 @@ void gather(const GatherArguments& given, std::int64_t bytes, Shadow& shadow) {
     packed_in.resize(static_cast<std::size_t>(bytes));
     copy_typed(call.in, count, type, packed_in.data(), static_cast<int>(bytes), MPI_PACKED);
     call.in = packed_in.data();
+  } else if (!is_in_place && !Library::instance().aliases().settle(operation, shadow.size(), own(rank))) {
+    return false;
   }
   shadow.run(operation);
   for (int block = 0; !is_out_dense && block < shadow.size(); ++block) {
     copy_typed(packed_out.data() + block * bytes, static_cast<int>(bytes), MPI_PACKED, own(block), given.out_count,
                given.out_type);
   }
+  return true;
 }
 
 int gather_blocking(const GatherArguments& given) {
@@ -231,13 +279,17 @@ int gather_blocking(const GatherArguments& given) {
   };
   const std::int64_t bytes = block_bytes(given);
   if (bytes == 0 || bytes > std::numeric_limits<int>::max()) return leave(kName, PassReason::kArguments, native);
-  int size = 1;
-  MPI_Comm_size(given.comm, &size);
   Library& library = Library::instance();
-  if (bytes * size < library.settings().min_bytes) return leave(kName, PassReason::kSmall, native);
-  const ShadowOrReason found = library.shadow_of(given.comm, true);
-  if (found.shadow == nullptr) return leave(kName, found.reason, native);
-  return run(given.comm, kName, [&] { gather(given, bytes, *found.shadow); });
+  if (!library.is_own_process()) return fail_in_child(given.comm, kName);
+  const auto [known, code] = library.know(given.comm);
+  if (code != MPI_SUCCESS) return code;
+  if (known == nullptr) return leave(kName, PassReason::kArguments, native);
+  if (bytes * known->size < library.settings().min_bytes) return leave(kName, PassReason::kSmall, native);
+  Shadow* shadow = library.shadow_for_call(*known, bytes * known->size);
+  if (shadow == nullptr) return leave(kName, known->reason, native);
+  bool is_refused = false;
+  const int result = run(given.comm, kName, [&] { is_refused = !gather(given, bytes, *shadow); });
+  return is_refused ? leave(kName, PassReason::kArguments, native) : result;
 }
 
 /// A thread that waits in MPI_Wait must let ours have the core.
@@ -319,7 +371,8 @@ Out of_words(In function) {
 }  // namespace
 
 /// Called once, before MPI_Init, by exports.cpp.
-extern "C" const Hooks* gar_preload_attach(void* (*look_up)(const char*), const char* version) {
+extern "C" __attribute__((visibility("default"))) const Hooks* gar_preload_attach(void* (*look_up)(const char*),
+                                                                                  const char* version) {
   look_up_real(look_up);
   Library::instance().set_version(version);
   static const Hooks kHooks{

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <chrono>
 #include <numeric>
 
 #include "apps/preload/real.hpp"
 #include "gar/environment.hpp"
+#include "gar/format.hpp"
 #include "gar/mpi_library.hpp"
 #include "runtime/choice.hpp"
 #include "runtime/transports/mpi/network.hpp"
@@ -22,6 +23,13 @@ namespace gar::preload {
 namespace {
 
 constexpr int kMaxShadows = 128;
+// Setting a communicator up costs some milliseconds; a call that is taken over saves some microseconds, or a part of
+// what a long vector takes. Programs that make a communicator, use it once and free it shall not pay for that.
+constexpr std::int64_t kCallsToSetUp = 16;
+constexpr std::int64_t kBytesToSetUp = 4 << 20;
+// What decides who takes a call: it is the same on all ranks.
+constexpr std::array<const char*, 6> kSameEverywhere{"GAR_DISABLE",   "GAR_CHECK",      "GAR_MIN_BYTES",
+                                                     "GAR_MIN_BYTES", "GAR_FAKE_HOSTS", "GAR_TOPOLOGY"};
 constexpr double kNoLimit = 1e9;  // ranks of a program may be as late as they like
 
 /// Ranks of another job (MPI_Comm_spawn) have decided without us whether they take calls over. All ranks of `comm` come
@@ -50,9 +58,9 @@ Library& Library::instance() {
 }
 
 void Library::say(const std::string& text) {
-  std::string lines = "gar: ";
-  for (const char c : text) lines += c == '\n' ? std::string("\ngar: ") : std::string(1, c);
-  lines += '\n';
+  std::string lines;
+  std::istringstream parts(text);
+  for (std::string line; std::getline(parts, line);) lines += "gar: " + escaped(line) + "\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, lines.data(), lines.size());
 }
 
@@ -76,6 +84,7 @@ void Library::start() {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   allows_threads_ = level == MPI_THREAD_MULTIPLE;
+  process_ = process_number();
   if (size == 1) return;
   std::string trouble = trouble_;
   if (!settings_.is_disabled) {
@@ -94,8 +103,11 @@ void Library::start() {
     find_network();
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval_, nullptr);
     self_comm_ = duplicate_plainly(MPI_COMM_SELF).release();
+    aliases_.find(self_comm_);
     // What fails for all ranks would also fail for fewer of them, and may take long to.
-    if (shadow_of(MPI_COMM_WORLD, true).shadow == nullptr) is_active_ = false;
+    Known& world = *know(MPI_COMM_WORLD).known;
+    set_up(world);
+    if (world.shadow == nullptr) is_active_ = false;
   } catch (const std::exception& e) {
     is_active_ = false;
     if (rank_ == 0) stand_aside(e.what());
@@ -112,15 +124,20 @@ void Library::agree(const std::string& trouble) {
   struct Vote {
     std::int64_t allows_threads;
     std::int64_t has_trouble;
-    std::array<std::uint64_t, 5> same;  // on all ranks
+    std::array<std::uint64_t, kSameEverywhere.size()> same;  // on all ranks
+    Deviations deviations;
   };
-  const Vote ours{static_cast<std::int64_t>(allows_threads_),
-                  trouble.empty() ? 0 : 1,
-                  {static_cast<std::uint64_t>(settings_.is_disabled), static_cast<std::uint64_t>(settings_.checks),
-                   static_cast<std::uint64_t>(settings_.min_bytes), static_cast<std::uint64_t>(num_fake_hosts_),
-                   options_.topology ? hash_of(*options_.topology) : 0}};
+  const Vote ours{
+      static_cast<std::int64_t>(allows_threads_),
+      trouble.empty() ? 0 : 1,
+      {static_cast<std::uint64_t>(settings_.is_disabled), static_cast<std::uint64_t>(settings_.checks),
+       static_cast<std::uint64_t>(settings_.min_bytes),
+       static_cast<std::uint64_t>(settings_.min_bytes_nonblocking),  // set to what is the default, or not set
+       static_cast<std::uint64_t>(num_fake_hosts_), options_.topology ? hash_of(*options_.topology) : 0},
+      settings_.is_disabled ? Deviations() : find_deviations()};
   const std::vector<Vote> all = all_gather_politely(MPI_COMM_WORLD, ours);
   allows_threads_ = std::all_of(all.begin(), all.end(), [](const Vote& vote) { return vote.allows_threads != 0; });
+  for (const Vote& vote : all) deviations_.add(vote.deviations);
   const auto first = std::find_if(all.begin(), all.end(), [](const Vote& vote) { return vote.has_trouble != 0; });
   if (first != all.end()) {
     if (first - all.begin() == rank_) {
@@ -128,10 +145,12 @@ void Library::agree(const std::string& trouble) {
     }
     return;
   }
-  if (std::any_of(all.begin(), all.end(), [&](const Vote& vote) { return vote.same != all.front().same; })) {
-    throw InvalidArgument(
-        "GAR_DISABLE, GAR_CHECK, GAR_MIN_BYTES, GAR_FAKE_HOSTS or GAR_TOPOLOGY differ between ranks; accepted are the "
-        "same values everywhere");
+  for (std::size_t i = 0; i < kSameEverywhere.size(); ++i) {
+    const auto other =
+        std::find_if(all.begin(), all.end(), [&](const Vote& vote) { return vote.same[i] != all.front().same[i]; });
+    if (other == all.end()) continue;
+    throw InvalidArgument(fmt::format("{} is another one on rank {} than on rank 0; accepted is the same on all ranks",
+                                      kSameEverywhere[i], other - all.begin()));
   }
   is_active_ = !settings_.is_disabled;
 }
@@ -159,13 +178,7 @@ Observer Library::make_observer(int size) {
       statistics_.add(operation, size, report, seconds);
     };
   }
-  out.on_result = [this](const Operation& operation) {
-    const std::int64_t number = ++num_taken_;
-    if (number == settings_.corrupted_call && rank_ == 0 && operation.call.count > 0) {
-      static_cast<std::byte*>(operation.call.out)[size_of(operation.call.type) - 1] ^= std::byte{0x20};
-    }
-    if (settings_.checks) ++num_checked_;
-  };
+  out.on_check = [this] { ++num_checked_; };
   out.on_difference = [this, size](const Operation& operation, const Difference& difference) {
     ++num_differences_;
     const CollectiveCall& call = operation.call;
@@ -204,67 +217,102 @@ void Library::report_refusal(MPI_Comm comm, const std::exception& why) {
   told_ = why.what();
 }
 
-Library::Entry* Library::make_entry(MPI_Comm comm) {
-  auto* entry = new Entry();  // belongs to the communicator, as an attribute
-  // MPI libraries have some thousand communicators, and each of ours costs several.
-  const bool is_ours = is_part_of_world(comm);
-  const bool is_one_too_many = is_ours && all_reduce_politely(comm, num_live(), MPI_MAX) >= kMaxShadows;
-  if (is_ours && !is_one_too_many) entry->shadow = make_shadow(comm);
-  if (!is_ours) entry->reason = PassReason::kForeign;
-  if (is_one_too_many) entry->reason = PassReason::kMany;
-  MPI_Comm_set_attr(comm, keyval_, entry);
-  const std::lock_guard lock(mutex_);
-  entries_.push_back(entry);
-  return entry;
+Known* Library::find(MPI_Comm comm) {
+  const std::shared_lock lock(mutex_);
+  const auto entry = known_.find(comm);
+  return entry == known_.end() ? nullptr : entry->second;
 }
 
-int Library::num_live() {
-  const std::lock_guard lock(mutex_);
-  return static_cast<int>(
-      std::count_if(entries_.begin(), entries_.end(), [](const Entry* e) { return e->shadow != nullptr; }));
-}
-
-ShadowOrReason Library::shadow_of(MPI_Comm comm, bool may_make) {
+KnownOrCode Library::know(MPI_Comm comm) {
+  if (Known* known = find(comm)) return {known};
   const Inside inside;
-  Entry* entry = nullptr;
-  int is_there = 0;
-  MPI_Comm_get_attr(comm, keyval_, static_cast<void*>(&entry), &is_there);
-  if (is_there == 0) {
-    int is_inter = 0;
-    int size = 1;
-    MPI_Comm_test_inter(comm, &is_inter);
-    if (is_inter != 0) return {nullptr, PassReason::kInter};
-    MPI_Comm_size(comm, &size);
-    if (size == 1) return {nullptr, PassReason::kAlone};
-    if (!may_make) return {nullptr, PassReason::kNotReady};
-    entry = make_entry(comm);
+#ifdef OPEN_MPI
+  if (MPI_Comm_c2f(comm) == -1) return {};  // the one question about a handle that calls no error handler
+#endif
+  int is_inter = 0;
+  if (const int code = MPI_Comm_test_inter(comm, &is_inter); code != MPI_SUCCESS) return {nullptr, code};
+  auto known = std::make_unique<Known>();
+  known->comm = comm;
+  MPI_Comm_size(comm, &known->size);
+  if (is_inter != 0) {
+    known->reason = PassReason::kInter;
+  } else if (known->size == 1) {
+    known->reason = PassReason::kAlone;
   }
-  return {entry->shadow.get(), entry->reason};
+  if (MPI_Comm_set_attr(comm, keyval_, known.get()) != MPI_SUCCESS) return {};
+  const std::unique_lock lock(mutex_);
+  return {known_[comm] = known.release()};  // the communicator's from now on
+}
+
+Shadow* Library::shadow_for_call(Known& known, std::int64_t bytes) {
+  if (known.shadow != nullptr || known.reason != PassReason::kNotReady) return known.shadow.get();
+  ++known.num_calls;
+  known.num_bytes += bytes;
+  const bool is_used = known.num_calls >= kCallsToSetUp || known.num_bytes >= kBytesToSetUp;
+  if (is_used || settings_.checks) set_up(known);
+  return known.shadow.get();
+}
+
+void Library::set_up(Known& known) {
+  const Inside inside;
+  const auto begin = std::chrono::steady_clock::now();
+  // MPI libraries have some thousand communicators, and each of ours costs several.
+  int num_shadows = 0;
+  {
+    const std::shared_lock lock(mutex_);
+    num_shadows = static_cast<int>(shadows_.size());
+  }
+  if (!is_part_of_world(known.comm)) {
+    known.reason = PassReason::kForeign;
+    return;
+  }
+  if (all_reduce_politely(known.comm, num_shadows, MPI_MAX) >= kMaxShadows) {
+    known.reason = PassReason::kMany;
+    return;
+  }
+  known.reason = PassReason::kRefused;
+  known.shadow = make_shadow(known.comm);
+  if (known.shadow == nullptr) return;
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  statistics_.add_set_up(seconds.count());
+  const std::unique_lock lock(mutex_);
+  shadows_.push_back(&known);
+}
+
+bool Library::deviates(const Elements& elements, const char* function) {
+  if (!deviations_.has(elements)) return false;
+  if (rank_ == 0 && (settings_.checks || settings_.reports) && !has_told_deviation_.exchange(true)) {
+    say(fmt::format("{}: {}; all such calls are left to it, whatever their length", function,
+                    describe_deviation(elements, mpi_name_)));
+  }
+  return true;
 }
 
 /// The program has freed a communicator.
 int Library::forget(MPI_Comm /*comm*/, int /*keyval*/, void* value, void* /*extra*/) {
   const Inside inside;
-  auto* entry = static_cast<Entry*>(value);
+  auto* known = static_cast<Known*>(value);
   Library& library = instance();
+  if (!library.is_own_process()) return MPI_SUCCESS;  // the parent goes on with it
   {
-    const std::lock_guard lock(library.mutex_);
-    std::erase(library.entries_, entry);
+    const std::unique_lock lock(library.mutex_);
+    library.known_.erase(known->comm);
+    std::erase(library.shadows_, known);
   }
-  delete entry;
+  delete known;
   return MPI_SUCCESS;
 }
 
 bool Library::stop() {
-  if (!is_active()) return false;
+  if (!is_active() || !is_own_process()) return false;
   const Inside inside;
   is_active_ = false;
-  std::vector<Entry*> entries;
+  std::vector<Known*> shadows;
   {
-    const std::lock_guard lock(mutex_);
-    entries = entries_;
+    const std::unique_lock lock(mutex_);
+    shadows.swap(shadows_);
   }
-  for (Entry* entry : entries) entry->shadow.reset();  // MPI itself ends their communicators
+  for (Known* known : shadows) known->shadow.reset();  // MPI itself ends their communicators
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (settings_.reports && rank_ == 0) say(statistics_.table(mpi_name_, size));

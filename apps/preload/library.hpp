@@ -7,20 +7,36 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "apps/preload/aliases.hpp"
+#include "apps/preload/real.hpp"
 #include "apps/preload/settings.hpp"
 #include "apps/preload/shadow.hpp"
 #include "apps/preload/statistics.hpp"
+#include "apps/preload/types.hpp"
+#include "runtime/process.hpp"
 #include "runtime/transports/mpi/placement.hpp"
 
 namespace gar::preload {
 
-/// What takes over a communicator's calls, or why nothing does.
-struct ShadowOrReason {
-  Shadow* shadow = nullptr;
-  PassReason reason = PassReason::kNotReady;
+/// What is known of one of the program's communicators; kept as an attribute of it.
+struct Known {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int size = 1;
+  std::unique_ptr<Shadow> shadow;             ///< takes over its calls
+  PassReason reason = PassReason::kNotReady;  ///< why there is no shadow; kNotReady: not yet
+  std::int64_t num_calls = 0;                 ///< that a shadow would have taken over
+  std::int64_t num_bytes = 0;                 ///< of these
+};
+
+/// The answer to a communicator that a program calls with.
+struct KnownOrCode {
+  Known* known = nullptr;  ///< null: MPI's own function shall judge, unless there is a code
+  int code = MPI_SUCCESS;  ///< MPI has judged already
 };
 
 class Library {
@@ -44,33 +60,43 @@ class Library {
   [[nodiscard]] bool reports() const { return settings_.reports; }
   [[nodiscard]] bool allows_threads() const { return allows_threads_; }
 
-  /// The shadow of `comm`. `may_make`: the call is collective and may wait, so a shadow can be made now.
-  ShadowOrReason shadow_of(MPI_Comm comm, bool may_make);
+  /// False in a child that was forked after start(): it must not pass for its parent.
+  [[nodiscard]] bool is_own_process() const { return process_number() == process_; }
 
+  /// Null: nothing is known of `comm` yet. Calls nothing of MPI.
+  Known* find(MPI_Comm comm);
+  /// Looks at `comm` when it is called with for the first time. Not collective.
+  KnownOrCode know(MPI_Comm comm);
+  /// Collective: a blocking call of `bytes` bytes that can be taken over. Makes the shadow when the communicator has
+  /// been called with often enough for that to pay; all ranks count alike.
+  Shadow* shadow_for_call(Known& known, std::int64_t bytes);
+  /// Does the MPI library combine this type with this operator in a way of its own? The same on all ranks. `function`
+  /// is what the program has called: with GAR_CHECK or GAR_DEBUG=INFO the first such call is reported.
+  bool deviates(const Elements& elements, const char* function);
+  /// Calls MPI with a communicator of this rank alone, errors as codes; one thread at a time.
+  template <class F>
+  int alone(const F& call) {
+    const Inside inside;
+    const std::lock_guard lock(self_mutex_);
+    return call(self_comm_);
+  }
+
+  [[nodiscard]] const Aliases& aliases() const { return aliases_; }
   Statistics& statistics() { return statistics_; }
-  /// This rank alone; errors as codes.
-  [[nodiscard]] MPI_Comm self_comm() const { return self_comm_; }
   /// One line on standard error, "gar: ...".
   static void say(const std::string& text);
   /// "Open MPI 4.1.4"
-  [[nodiscard]] const std::string& mpi_name() const { return mpi_name_; }
 
  private:
-  /// Kept as an attribute of the program's communicator.
-  struct Entry {
-    std::unique_ptr<Shadow> shadow;            ///< null: could not be made, or is gone
-    PassReason reason = PassReason::kRefused;  ///< why it could not
-  };
-
   Library() = default;
   void agree(const std::string& trouble);
   void find_network();
   void stand_aside(const std::string& why) const;
-  int num_live();
   std::unique_ptr<Shadow> make_shadow(MPI_Comm comm);
   void report_refusal(MPI_Comm comm, const std::exception& why);
-  Entry* make_entry(MPI_Comm comm);
   Observer make_observer(int size);
+  /// Makes the shadow, or finds out why there can be none. Collective.
+  void set_up(Known& known);
   static int forget(MPI_Comm comm, int keyval, void* value, void* extra);
 
   Settings settings_;
@@ -80,17 +106,22 @@ class Library {
   bool allows_threads_ = false;
   int rank_ = 0;
   std::string told_;  ///< why the last communicator was left alone
+  std::uint64_t process_ = 0;
   int keyval_ = MPI_KEYVAL_INVALID;
+  std::mutex self_mutex_;
   MPI_Comm self_comm_ = MPI_COMM_NULL;
+  Aliases aliases_;
+  Deviations deviations_;
+  std::atomic<bool> has_told_deviation_{false};
   CommunicatorOptions options_;
   JobNetwork network_;
   int num_fake_hosts_ = 1;
   Statistics statistics_;
-  std::atomic<std::int64_t> num_taken_{0};
   std::atomic<std::int64_t> num_checked_{0};
   std::atomic<std::int64_t> num_differences_{0};
-  std::mutex mutex_;
-  std::vector<Entry*> entries_;  ///< in the order in which they were made; guarded
+  std::shared_mutex mutex_;
+  std::unordered_map<MPI_Comm, Known*> known_;  ///< guarded
+  std::vector<Known*> shadows_;                 ///< those with one, in the order in which they were made; guarded
 };
 
 }  // namespace gar::preload

@@ -3,7 +3,10 @@
 
 #include <mpi.h>
 
+#include <cstddef>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "gar/communicator.hpp"
 
@@ -16,6 +19,8 @@ struct Operation {
   int mpi_count = 0;
   MPI_Datatype mpi_type = MPI_BYTE;
   MPI_Op mpi_op = MPI_OP_NULL;
+  /// Where the call's input is, when the program's shares memory with its output.
+  std::shared_ptr<std::vector<std::byte>> copied;
 };
 
 /// "MPI_Allreduce", ...

@@ -15,7 +15,6 @@ Settings settings_from_environment() {
   const std::optional<std::int64_t> min_bytes = environment::whole_number(environment::kMinBytes);
   out.min_bytes = min_bytes.value_or(kDefaultMinBytes);
   out.min_bytes_nonblocking = min_bytes.value_or(kDefaultMinBytesNonblocking);
-  out.corrupted_call = environment::whole_number(environment::kTestCorrupt).value_or(0);
   out.reports = environment::text(environment::kDebug) == "INFO";
   return out;
 }

@@ -15,7 +15,6 @@ struct Settings {
   bool upgrades_threads = true;            ///< GAR_THREADS
   std::int64_t min_bytes = 0;              ///< GAR_MIN_BYTES: shorter vectors are left to the MPI library
   std::int64_t min_bytes_nonblocking = 0;  ///< the same for MPI_Iallreduce; -1: all of them
-  std::int64_t corrupted_call = 0;         ///< GAR_TEST_CORRUPT, a test aid: rank 0 spoils its result of that call
 };
 
 inline constexpr std::int64_t kDefaultMinBytes = 256;

@@ -39,8 +39,8 @@ void Shadow::observe(Job& job) {
   // It did not run before those that came before it were over.
   const std::chrono::duration<double> seconds = Clock::now() - std::max(job.begin, idle_since_.load());
   if (job.report != nullptr) observer_.on_run(job.operation, *job.report, seconds.count());
-  observer_.on_result(job.operation);
   if (!job.check) return;
+  observer_.on_check();
   if (const auto difference = job.check->finish(job.operation)) observer_.on_difference(job.operation, *difference);
 }
 

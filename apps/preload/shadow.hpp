@@ -28,7 +28,7 @@ namespace gar::preload {
 struct Observer {
   std::function<void(const Operation&, const PlanReport&, double seconds)> on_run;  ///< may be empty
   std::function<void(const Operation&, const Difference&)> on_difference;
-  std::function<void(const Operation&)> on_result;   ///< before the comparison
+  std::function<void()> on_check;                    ///< before a comparison
   std::function<void(const std::string&)> on_error;  ///< of a non-blocking operation
 };
 

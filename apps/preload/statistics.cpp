@@ -24,6 +24,8 @@ std::string in_words(PassReason reason) {
       return "an operator of the program's own, or MINLOC, MAXLOC";
     case PassReason::kType:
       return "a type, or an operator for it, that gar does not combine";
+    case PassReason::kDeviation:
+      return "a type that the MPI library combines in a way of its own";
     case PassReason::kArguments:
       return "nothing to do, or arguments that MPI shall judge";
     case PassReason::kInter:
@@ -31,7 +33,7 @@ std::string in_words(PassReason reason) {
     case PassReason::kAlone:
       return "a communicator of one rank";
     case PassReason::kNotReady:
-      return "non-blocking, before the communicator's first blocking call";
+      return "a communicator that is not set up yet";
     case PassReason::kRefused:
       return "a communicator that could not be set up";
     case PassReason::kThreads:
@@ -60,6 +62,12 @@ void Statistics::add(const Operation& operation, int num_ranks, const PlanReport
   row.has_expected = row.has_expected && report.predicted_seconds >= 0;
 }
 
+void Statistics::add_set_up(double seconds) {
+  const std::lock_guard lock(mutex_);
+  ++set_up_.num_calls;
+  set_up_.seconds += seconds;
+}
+
 void Statistics::add_passed(std::string_view function, PassReason reason, double seconds) {
   const std::lock_guard lock(mutex_);
   Row& row = passed_[{std::string(function), reason}];
@@ -81,6 +89,7 @@ std::string Statistics::table(std::string_view library, int world_size) const {
   }
   std::string out = fmt::format("rank 0 of {}: {} calls taken over, {:.4g} s; {} left to {}, {:.4g} s", world_size,
                                 taken.num_calls, taken.seconds, passed.num_calls, library, passed.seconds);
+  out += fmt::format("\n{} communicators set up, {:.4g} s", set_up_.num_calls, set_up_.seconds);
   if (!rows_.empty()) {
     out += fmt::format("\n{:<26} {:>20} {:>6} {:>8} {:>11} {:>11}  {}", "function", "size", "ranks", "calls", "seconds",
                        "expected", "plan");

@@ -18,6 +18,7 @@ enum class PassReason {
   kSmall,
   kOperator,
   kType,
+  kDeviation,
   kArguments,
   kInter,
   kAlone,
@@ -32,6 +33,8 @@ enum class PassReason {
 class Statistics {
  public:
   void add(const Operation& operation, int num_ranks, const PlanReport& report, double seconds);
+  /// A communicator of the program was set up.
+  void add_set_up(double seconds);
   void add_passed(std::string_view function, PassReason reason, double seconds);
   /// Lines without an end of line; `library` is the name of the MPI library.
   [[nodiscard]] std::string table(std::string_view library, int world_size) const;
@@ -50,6 +53,7 @@ class Statistics {
   mutable std::mutex mutex_;
   std::map<Key, Row> rows_;
   std::map<std::pair<std::string, PassReason>, Row> passed_;
+  Row set_up_;
 };
 
 }  // namespace gar::preload

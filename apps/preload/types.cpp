@@ -1,9 +1,15 @@
 #include "apps/preload/types.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstring>
 #include <vector>
 
+#include "apps/preload/real.hpp"
+#include "base/hash.hpp"
 #include "runtime/transports/mpi/native.hpp"
 
 namespace gar::preload {
@@ -92,6 +98,63 @@ bool is_defined(Kind kind, ReduceOp op) {
   return false;
 }
 
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> kEntries = make_entries();
+  return kEntries;
+}
+
+/// One type and operator, with numbers of all magnitudes and in such a number that vector instructions and what is left
+/// over have their share.
+class Trial {
+ public:
+  Trial(const Entry& entry, ReduceOp op) : type_(entry.type) {
+    const bool is_integer = entry.kind != Kind::kFloat && entry.kind != Kind::kComplex;
+    if (!is_integer || !is_defined(entry.kind, op)) return;
+    for (std::size_t i = 0; i < a_.size(); ++i) {
+      a_[i] = static_cast<std::byte>(mix(2 * i));
+      b_[i] = static_cast<std::byte>(mix(2 * i + 1));
+    }
+    theirs_ = b_;
+    const int count = static_cast<int>(static_cast<std::int64_t>(a_.size()) / size_of(type_));
+    has_run_ = true;
+    is_refused_ = MPI_Reduce_local(a_.data(), theirs_.data(), count, entry.handle, mpi_op(op)) != MPI_SUCCESS;
+    const std::array<const void*, 2> operands{a_.data(), b_.data()};
+    reduce(type_, op, ours_.data(), operands, count);
+  }
+  [[nodiscard]] bool is_other() const { return has_run_ && (is_refused_ || ours_ != theirs_); }
+  /// "Open MPI 4.1.4 makes 127 of 100 and 100, where -56 is right"; empty: nothing to say.
+  [[nodiscard]] std::string words(const std::string& library) const {
+    if (!is_other()) return {};
+    if (is_refused_) return fmt::format("{} refuses it", library);
+    const auto differing = std::mismatch(ours_.begin(), ours_.end(), theirs_.begin()).first - ours_.begin();
+    const auto index = static_cast<std::size_t>(differing / size_of(type_));
+    return fmt::format("{} makes {} of {} and {}, where {} is right", library, text(theirs_, index), text(a_, index),
+                       text(b_, index), text(ours_, index));
+  }
+
+ private:
+  using Bytes = std::array<std::byte, 1160>;  // no multiple of a vector register
+
+  [[nodiscard]] std::string text(const Bytes& bytes, std::size_t index) const {
+    const auto width = static_cast<std::size_t>(size_of(type_));
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes.data() + index * width, width);
+    const bool is_signed =
+        type_ == DataType::kInt8 || type_ == DataType::kInt16 || type_ == DataType::kInt32 || type_ == DataType::kInt64;
+    const auto unused = static_cast<unsigned>(64 - 8 * width);
+    if (is_signed) return fmt::format("{}", static_cast<std::int64_t>(value << unused) >> unused);
+    return fmt::format("{}", value);
+  }
+
+  DataType type_;
+  Bytes a_{};
+  Bytes b_{};
+  Bytes ours_{};
+  Bytes theirs_{};
+  bool has_run_ = false;
+  bool is_refused_ = false;
+};
+
 }  // namespace
 
 std::optional<ReduceOp> op_of(MPI_Op op) {
@@ -102,12 +165,53 @@ std::optional<ReduceOp> op_of(MPI_Op op) {
   return std::nullopt;
 }
 
+bool is_basic(MPI_Datatype type) {
+  return std::any_of(entries().begin(), entries().end(), [&](const Entry& e) { return e.handle == type; });
+}
+
 std::optional<Elements> elements_of(MPI_Datatype type, MPI_Op op) {
-  static const std::vector<Entry> kEntries = make_entries();
   const std::optional<ReduceOp> known = op_of(op);
-  const auto entry = std::find_if(kEntries.begin(), kEntries.end(), [&](const Entry& e) { return e.handle == type; });
-  if (!known || entry == kEntries.end() || !is_defined(entry->kind, *known)) return std::nullopt;
-  return Elements{entry->type, entry->kind == Kind::kComplex ? 2 : 1, *known};
+  const auto entry = std::find_if(entries().begin(), entries().end(), [&](const Entry& e) { return e.handle == type; });
+  if (!known || entry == entries().end() || !is_defined(entry->kind, *known)) return std::nullopt;
+  return Elements{static_cast<int>(entry - entries().begin()), entry->type, entry->kind == Kind::kComplex ? 2 : 1,
+                  *known};
+}
+
+void Deviations::add(const Deviations& other) {
+  for (std::size_t i = 0; i < kMostEntries; ++i) ops_[i] = static_cast<std::uint16_t>(ops_[i] | other.ops_[i]);
+}
+
+void Deviations::add(int entry, ReduceOp op) {
+  std::uint16_t& ops = ops_[static_cast<std::size_t>(entry)];
+  ops = static_cast<std::uint16_t>(ops | 1U << static_cast<unsigned>(op));
+}
+
+bool Deviations::has(const Elements& elements) const {
+  return (ops_[static_cast<std::size_t>(elements.entry)] >> static_cast<unsigned>(elements.op) & 1U) != 0;
+}
+
+Deviations find_deviations() {
+  static_assert(kNumReduceOps <= 16);
+  Deviations out;
+  const Inside inside;
+  for (std::size_t i = 0; i < std::min(entries().size(), Deviations::kMostEntries); ++i) {
+    for (int o = 0; o < kNumReduceOps; ++o) {
+      if (Trial(entries()[i], static_cast<ReduceOp>(o)).is_other())
+        out.add(static_cast<int>(i), static_cast<ReduceOp>(o));
+    }
+  }
+  return out;
+}
+
+std::string describe_deviation(const Elements& elements, const std::string& library) {
+  const Inside inside;
+  const Entry& entry = entries()[static_cast<std::size_t>(elements.entry)];
+  char name[MPI_MAX_OBJECT_NAME] = {};
+  int length = 0;
+  MPI_Type_get_name(entry.handle, static_cast<char*>(name), &length);
+  const std::string words = Trial(entry, elements.op).words(library);
+  return fmt::format("the {} of {}: {}", to_string(elements.op), static_cast<const char*>(name),
+                     words.empty() ? fmt::format("{} on another host differs from gar", library) : words);
 }
 
 }  // namespace gar::preload

@@ -3,13 +3,18 @@
 
 #include <mpi.h>
 
+#include <array>
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "gar/reduction.hpp"
 
 namespace gar::preload {
 
+/// A type and an operator of MPI's.
 struct Elements {
+  int entry = 0;  ///< the type's place in our table of them
   DataType type = DataType::kFloat32;
   int num_parts = 1;  ///< 2: a complex number, which is added part by part
   ReduceOp op = ReduceOp::kSum;
@@ -18,6 +23,28 @@ struct Elements {
 /// Nothing where the runtime cannot do what MPI defines for the two: then the MPI library does it, or says that it is
 /// an error.
 std::optional<Elements> elements_of(MPI_Datatype type, MPI_Op op);
+
+/// Is this one of the basic types that we know by their handles?
+bool is_basic(MPI_Datatype type);
+
+/// The integers that the MPI library combines in another way than gar does (by two's complement, unsigned numbers as
+/// unsigned): Open MPI 4.1 saturates sums of short ones, but only where it uses vector instructions; MPICH 4.0 compares
+/// unsigned ones as signed.
+class Deviations {
+ public:
+  static constexpr std::size_t kMostEntries = 64;
+  void add(const Deviations& other);
+  void add(int entry, ReduceOp op);
+  [[nodiscard]] bool has(const Elements& elements) const;
+
+ private:
+  std::array<std::uint16_t, kMostEntries> ops_{};  ///< of every type of our table, a bit for each operator
+};
+
+/// Tries all of them with MPI_Reduce_local, on this machine.
+Deviations find_deviations();
+/// "MPI_MAX of MPI_UINT8_T: MPICH 4.0.2 makes 1 of 255 and 1, where 255 is right"; `library` is the MPI library's name.
+std::string describe_deviation(const Elements& elements, const std::string& library);
 
 /// One of MPI's own operators, other than MINLOC, MAXLOC, REPLACE and NO_OP.
 std::optional<ReduceOp> op_of(MPI_Op op);

@@ -43,23 +43,9 @@ struct WrittenTopology {
 /// Schema "gar.topo-convert/1": where it was written to, or the text itself.
 std::string topology_written_document(const WrittenTopology& written);
 
-/// One algorithm of an answer of `gar predict`.
-struct PredictRow : Prediction {
-  std::int64_t num_chunks = 1;  ///< parts of the vector that follow each other
-  std::string words;            ///< tree planners: what was decided
-};
-/// The answer of `gar predict`.
-struct PredictAnswer {
-  std::vector<PredictRow> results;  ///< best first; at least one
-  std::string flat_best;  ///< best of the flat algorithms, for which flips are looked for; empty: not searched
-  Flips size_flips;       ///< vector lengths, in floats, at which another flat algorithm becomes best
-  std::optional<Flips> rank_flips;           ///< the same for numbers of ranks; nothing: not searched
-  LowerBound bound;                          ///< for this network and size
-  std::optional<SizeCorrection> correction;  ///< of a profile, for this size
-};
-/// Schema "gar.predict/1".
+/// Schema "gar.predict/1"; `correction` is that of a profile for this size, where there is one.
 std::string predict_document(const Topology& topology, const VectorSize& size, const ModelOptions& options,
-                             const PredictAnswer& answer);
+                             const PredictAnswer& answer, const std::optional<SizeCorrection>& correction = {});
 
 /// How much of an answer of the planner goes into its document.
 enum class PlanDetail { kPlain, kExplained };

@@ -10,7 +10,7 @@
 namespace gar {
 
 /// Where a variable is read.
-enum class EnvironmentReader { kRuntime, kPreload, kTests, kInternal };
+enum class EnvironmentReader { kAll, kRuntime, kPreload, kTests, kInternal };
 
 /// An environment variable: what it is called, what it accepts and what it does.
 struct EnvironmentVariable {
@@ -27,6 +27,31 @@ namespace environment {
 
 inline constexpr double kMostInt = 2147483647;  ///< largest value of an int
 inline constexpr double kMostWhole = 9e15;      ///< limit of whole numbers, which a double still holds exactly
+
+/// GAR_LIMIT: a factor for the limits of work.
+inline constexpr EnvironmentVariable kLimit{
+    .name = "GAR_LIMIT",
+    .reader = EnvironmentReader::kAll,
+    .accepted = "a factor, 0.000001 to 1e6",
+    .otherwise = "1",
+    .sentence =
+        "A factor for the limits that refuse inputs which stand for too much work: 2e7 servers and switches, 2e7 ranks "
+        "of a plan, 2e8 links and messages that are priced, 2e9 messages that are proved, 2e7 messages that are "
+        "written "
+        "one by one.",
+    .least = 1e-6,
+    .most = 1e6};
+/// GAR_INPUT_TIMEOUT: seconds of silence after which a pipe that is read counts as dead.
+inline constexpr EnvironmentVariable kInputTimeout{
+    .name = "GAR_INPUT_TIMEOUT",
+    .reader = EnvironmentReader::kAll,
+    .accepted = "a number of seconds, 0.001 to 1e9",
+    .otherwise = "60",
+    .sentence =
+        "A pipe or terminal that is named as an input file and stays silent for this long, or has nobody who writes "
+        "to it, is an error. Standard input, written as `-`, may take as long as it likes.",
+    .least = 1e-3,
+    .most = 1e9};
 
 /// GAR_ALGO: the algorithm that runs.
 inline constexpr EnvironmentVariable kAlgo{
@@ -111,19 +136,11 @@ inline constexpr EnvironmentVariable kFakeHosts{
     .reader = EnvironmentReader::kTests,
     .accepted = "a number of pretended hosts, 1 or more",
     .otherwise = "1",
-    .sentence = "Over MPI: the ranks of every host are divided into this many pretended hosts of consecutive ranks.",
+    .sentence =
+        "Over MPI: the ranks of every host are divided into this many pretended hosts of consecutive ranks. It "
+        "changes plans and transports, not results.",
     .least = 1,
     .most = kMostInt};
-/// GAR_TEST_CORRUPT: the number of the call whose result is spoilt.
-inline constexpr EnvironmentVariable kTestCorrupt{
-    .name = "GAR_TEST_CORRUPT",
-    .reader = EnvironmentReader::kTests,
-    .accepted = "a whole number, 0 or more",
-    .otherwise = "0",
-    .sentence = "The preload library spoils rank 0's result of the call with this number; 0: of none.",
-    .least = 0,
-    .most = kMostWhole};
-
 /// GAR_BENCH_STARTED: marks the ranks of an mpirun that `gar` has started.
 inline constexpr EnvironmentVariable kStarted{
     .name = "GAR_BENCH_STARTED",
@@ -133,10 +150,12 @@ inline constexpr EnvironmentVariable kStarted{
     .sentence = "Set by `gar bench --local` and `gar fit --local` for the ranks of the mpirun that they start."};
 
 /// All variables, in the order of the documentation.
-inline constexpr EnvironmentVariable kAll[] = {kAlgo,  kTopology, kTimeout, kStaging,   kMaxSenders,  kDebug,  kDisable,
-                                               kCheck, kMinBytes, kThreads, kFakeHosts, kTestCorrupt, kStarted};
+inline constexpr EnvironmentVariable kAll[] = {kLimit,    kInputTimeout, kAlgo,      kTopology, kTimeout,
+                                               kStaging,  kMaxSenders,   kDebug,     kDisable,  kCheck,
+                                               kMinBytes, kThreads,      kFakeHosts, kStarted};
 
-/// The value, or an empty text when the variable is not set.
+/// The value, or an empty text when the variable is not set, or when the program has more rights than who has called it
+/// (set-user-id, set-group-id, file capabilities).
 std::string text(const EnvironmentVariable& variable);
 /// These return nothing when the variable is not set or empty, and throw InvalidArgument that names the variable and
 /// says what is accepted.

@@ -10,6 +10,7 @@
 #include "gar/format.hpp"
 #include "gar/model.hpp"
 #include "gar/planner.hpp"
+#include "gar/predict.hpp"
 
 namespace gar {
 
@@ -71,5 +72,11 @@ std::string what_grew(const Terms& without, const Terms& with);
 /// Where the time of one stage goes: "rack level, 8-way exchange (ReduceScatter): 19.7 ms of latency; the uplink of
 /// ...".
 std::string stage_words(const StageCost& stage, double size_floats, bool is_explicit);
+
+/// Where the choice changes: "ring up to 1e4 elements; cps from 1e6 elements". Flips are multiplied by `scale`; `here`
+/// is what is best where it was asked.
+std::string flip_words(const Flips& flips, const std::string& unit, double scale, const std::string& here);
+/// The same for the number of servers, or why it was not varied.
+std::string rank_words(const Topology& topology, const PredictAnswer& answer);
 
 }  // namespace gar

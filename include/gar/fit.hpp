@@ -103,4 +103,21 @@ struct Diagnosis {
 /// Judges measured AllReduces by a profile. Throws InvalidArgument when there are no observations.
 Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& observations);
 
+/// One measured AllReduce out of a benchmark's output.
+struct ResultRow {
+  std::int64_t line = 0;  ///< where it stands; 0 in a document
+  double bytes = 0;       ///< of the vector
+  double seconds = 0;     ///< of one operation
+  std::string algorithm;  ///< as on the command line; empty: unknown, or the library's own choice
+  std::string label;      ///< what the benchmark says about it: "auto: cps, 4 chunks", "in place"
+};
+/// These as observations between the first `num_ranks` servers. Rows that do not say what ran are taken for what the
+/// model finds best at their size.
+std::vector<Observation> observations_of(const std::vector<ResultRow>& rows, const Topology& topology,
+                                         std::int64_t num_ranks);
+
+/// Adds measurements of another run on the same network. Throws InvalidArgument when it is another network, or another
+/// number of cores.
+void join(Measurements& all, Measurements more);
+
 }  // namespace gar

@@ -1,8 +1,9 @@
-// Numbers with units, as people read them: "12.34 ms", "400 MB", "1e8".
+// Numbers with units, as people read them: "12.34 ms", "400 MB", "1e8"; and text that is safe to show.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace gar {
 
@@ -22,5 +23,10 @@ std::string format_link_speed(double seconds_per_float);
 std::string format_binary_bytes(std::int64_t bytes);
 /// "4.20 TB/s".
 std::string format_memory_bandwidth(double bytes_per_s);
+
+/// Text of unknown origin (a file's name, a name inside of a file), fit for a terminal: bytes that are no UTF-8,
+/// control characters, line ends and marks that change the direction of writing become \xNN. What is shown twice is the
+/// same.
+std::string escaped(std::string_view text);
 
 }  // namespace gar

@@ -15,6 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -187,6 +190,9 @@ gar_status gar_reduce(gar_type type, gar_op op, void* out, const void* const* op
 
 #ifdef __cplusplus
 }
+#endif
+#ifdef __GNUC__
+#pragma GCC visibility pop
 #endif
 
 #endif  // GAR_GAR_H

@@ -5,6 +5,9 @@
 
 #include "gar/gar.h"
 
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -26,6 +29,9 @@ gar_status gar_cuda_reduce(gar_type type, gar_op op, void* out, const void* cons
 
 #ifdef __cplusplus
 }
+#endif
+#ifdef __GNUC__
+#pragma GCC visibility pop
 #endif
 
 #endif  // GAR_GAR_CUDA_H

@@ -7,6 +7,9 @@
 
 #include "gar/gar.h"
 
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -27,6 +30,9 @@ gar_status gar_comm_create_mpi(MPI_Comm mpi_comm, gar_mpi_path path, const gar_o
 
 #ifdef __cplusplus
 }
+#endif
+#ifdef __GNUC__
+#pragma GCC visibility pop
 #endif
 
 #endif  // GAR_GAR_MPI_H

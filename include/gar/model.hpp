@@ -109,7 +109,11 @@ struct ModelOptions {
   IncastDegree degree = IncastDegree::kSenders;  ///< what w counts
   bool overlap = false;  ///< also find out how long each link and server is busy, which plans with several chunks need
   std::int64_t max_chunks = 0;  ///< gentree+: cut the vector into at most this many chunks; 0: as many as pay
+  /// What pricing counts against (kPricingLimit). Without one, every planner, predictor and priced plan has its own.
+  std::shared_ptr<WorkMeter> work{};
 };
+/// The same options, with something to count work against.
+ModelOptions metered(ModelOptions options, const Topology& topology);
 
 /// What is busiest over the whole plan.
 struct Resource {

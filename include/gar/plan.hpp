@@ -200,7 +200,10 @@ class PlanIndex {
 /// The mirror image of a ReduceScatter program: step n becomes step num_steps - 1 - n, what was received is sent back.
 RankProgram mirrored(const RankProgram& scatter, std::int64_t num_steps);
 
-/// The same plan as explicit per-rank programs.
+/// Messages that all ranks send in the digit stages of a ReduceScatter half, or a few more: what a short plan can stand
+/// for. O(sub-plans); nothing is derived.
+double digit_messages(const Plan& plan);
+/// The same plan as explicit per-rank programs. Throws InvalidArgument beyond kExplicitLimit.
 Plan make_explicit(const Plan& plan);
 
 }  // namespace gar

@@ -81,4 +81,27 @@ std::int64_t servers_per_switch(const Topology& topology);
 std::optional<Flips> rank_flips(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms,
                                 double size_floats, const ModelOptions& options = {});
 
+/// What is to be compared.
+struct PredictRequest {
+  Topology topology;                      ///< the network
+  double size_floats = 0;                 ///< of the vector
+  std::vector<AlgorithmSpec> algorithms;  ///< flat ones and tree planners; at least one
+  ModelOptions model = {};                ///< how costs are counted
+};
+/// One algorithm of the answer.
+struct PredictRow : Prediction {
+  std::int64_t num_chunks = 1;  ///< parts of the vector that follow each other
+  std::string words;            ///< tree planners: what was decided
+};
+/// What the algorithms cost, and where the choice among the flat ones changes.
+struct PredictAnswer {
+  std::vector<PredictRow> results;  ///< best first; at least one
+  std::string flat_best;  ///< best of the flat algorithms, for which flips are looked for; empty: not searched
+  Flips size_flips;       ///< vector lengths, in floats, at which another flat algorithm becomes best
+  std::optional<Flips> rank_flips;  ///< the same for numbers of ranks; nothing: not searched
+  LowerBound bound;                 ///< for this network and size
+};
+/// Prices all of them. Throws InvalidArgument when an algorithm does not fit the network.
+PredictAnswer predict(const PredictRequest& request);
+
 }  // namespace gar

@@ -6,16 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "gar/fit.hpp"
+
 namespace gar {
 
-/// One measured AllReduce out of a benchmark's output.
-struct ResultRow {
-  std::int64_t line = 0;  ///< where it stands; 0 in a document
-  double bytes = 0;       ///< of the vector
-  double seconds = 0;     ///< of one operation
-  std::string algorithm;  ///< as on the command line; empty: unknown, or the library's own choice
-  std::string label;      ///< what the benchmark says about it: "auto: cps, 4 chunks", "in place"
-};
 /// What a benchmark printed.
 struct Results {
   std::string format;           ///< "gar bench", "nccl-tests" or "OSU"

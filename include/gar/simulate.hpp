@@ -40,7 +40,7 @@ struct LinkCondition {
   NodePlace node;         ///< the node whose uplink it is
   bool up = true;         ///< applies to the direction towards the root
   bool down = true;       ///< applies to the direction away from it
-  double capacity = 1;    ///< what is left of its capacity, 0 (failed) to any factor
+  double capacity = 1;    ///< what is left of its capacity: 0 (failed), or 1 / kMaxFactor to kMaxFactor
   double background = 0;  ///< share of its capacity, 0 to below 1, that other traffic takes; it counts as a sender
 };
 

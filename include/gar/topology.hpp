@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gar/limits.hpp"
+
 namespace gar {
 
 /// The largest tree that is accepted.
@@ -45,10 +47,11 @@ struct ServerParams {
 /// What is known about a parameter: a row of kLinkParams or kServerParams.
 template <class Params>
 struct ParamInfo {
-  const char* name;          ///< in files: "beta"
-  const char* unit;          ///< for messages: "s/float"
-  double Params::*value;     ///< the field of Params
-  bool is_optional = false;  ///< files may leave it out, which means 0
+  const char* name;             ///< in files: "beta"
+  const char* unit;             ///< for messages: "s/float"
+  double Params::*value;        ///< the field of Params
+  bool is_optional = false;     ///< files may leave it out, which means 0
+  double most = kMaxParameter;  ///< the largest value that is accepted
 };
 
 /// All parameters of a link, and all of a server. Checks, hashes, readers and writers go through these tables; a new
@@ -56,8 +59,8 @@ struct ParamInfo {
 inline constexpr std::array<ParamInfo<LinkParams>, 4> kLinkParams{
     {{"beta", "s/float", &LinkParams::beta},
      {"epsilon", "s/float", &LinkParams::epsilon},
-     {"incast_threshold", "senders", &LinkParams::incast_threshold},
-     {"max_senders", "senders", &LinkParams::max_senders, true}}};
+     {"incast_threshold", "senders", &LinkParams::incast_threshold, false, kMaxThreshold},
+     {"max_senders", "senders", &LinkParams::max_senders, true, kMaxThreshold}}};
 inline constexpr std::array<ParamInfo<ServerParams>, 2> kServerParams{
     {{"gamma", "s/float", &ServerParams::gamma}, {"delta", "s/float", &ServerParams::delta}}};  ///< of a server
 static_assert(sizeof(LinkParams) == kLinkParams.size() * sizeof(double), "every parameter of a link has a row");
@@ -96,10 +99,11 @@ struct ChildPosition {
 class Topology {
  public:
   /// Takes nodes in any order. Throws InvalidArgument when a reference is out of range, there is a cycle, a parameter
-  /// is negative or not finite, a count is below 1, the tree has more than kMaxServers servers or kMaxDepth levels, or
-  /// a name contains '/' or a control character, is longer than kMaxNameBytes, or makes two siblings the same.
-  /// Nodes that cannot be reached from the root are dropped, equal nodes become one, an empty name becomes "server",
-  /// "switch" or "root", and parameters that are unused (the root's uplink, a switch's gamma and delta) become 0.
+  /// is negative or above its limit (gar/limits.hpp), a count is below 1, the tree has more than kMaxServers servers or
+  /// kMaxDepth levels, or a name contains '/' or a control character, is longer than kMaxNameBytes, or makes two
+  /// siblings the same. Nodes that cannot be reached from the root are dropped, equal nodes become one, an empty name
+  /// becomes "server", "switch" or "root", and parameters that are unused (the root's uplink, a switch's gamma and
+  /// delta) or below kLeastParameter become 0.
   Topology(std::string name, std::vector<Node> nodes, NodeId root);
 
   /// The name of the network, as given.
@@ -181,7 +185,7 @@ struct ExpandedTree {
   [[nodiscard]] std::int32_t num_ranks() const { return last_rank.empty() ? 0 : last_rank[0]; }
 };
 
-/// Expands the instances below `node`. O(instances). Throws InvalidArgument above 2^31 - 1 instances.
+/// Expands the instances below `node`. O(instances). Throws InvalidArgument beyond kNodeLimit, or 2^31 - 1 instances.
 ExpandedTree expand(const Topology& topology, NodeId node);
 
 /// The four rows of the paper's Table `tab:gtcoe`.

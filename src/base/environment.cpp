@@ -11,7 +11,8 @@
 namespace gar::environment {
 
 std::string text(const EnvironmentVariable& variable) {
-  const char* value = std::getenv(variable.name);  // NOLINT(concurrency-mt-unsafe): only read
+  // A program that runs with the rights of another user than its caller's does not let the caller decide.
+  const char* value = secure_getenv(variable.name);
   return value == nullptr ? std::string() : std::string(value);
 }
 

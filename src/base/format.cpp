@@ -1,4 +1,4 @@
-// Numbers with units, as people read them.
+// Numbers with units, as people read them, and text that is safe to show.
 #include "gar/format.hpp"
 
 #include <fmt/format.h>
@@ -24,6 +24,34 @@ double rounded(double value, int digits) {
   const double scale = std::pow(10.0, digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value)))));
   const double result = std::round(value * scale) / scale;
   return std::isfinite(result) ? result : value;
+}
+
+/// The bytes of the character that `text` begins with; 0 when they are no UTF-8.
+std::size_t utf8_length(std::string_view text, std::uint32_t& code) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xc2 ? 0
+                             : first < 0xe0 ? 2
+                             : first < 0xf0 ? 3
+                             : first < 0xf5 ? 4
+                                            : 0;
+  if (length == 0 || length > text.size()) return 0;
+  code = length == 1 ? first : first & (0x7fU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+    code = code << 6U | (byte(i) & 0x3fU);
+  }
+  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // of so many bytes
+  const bool is_surrogate = code >= 0xd800 && code < 0xe000;
+  return code < kLeast[length] || is_surrogate || code > 0x10ffff ? 0 : length;
+}
+
+/// Does a character do something else than to be seen?
+bool is_control(std::uint32_t code) {
+  const auto is_in = [code](std::uint32_t first, std::uint32_t last) { return code >= first && code <= last; };
+  return code < 0x20 || is_in(0x7f, 0x9f) || code == 0x61c || is_in(0x200b, 0x200f) || is_in(0x2028, 0x202e) ||
+         is_in(0x2060, 0x206f) || code == 0xfeff;
 }
 
 }  // namespace
@@ -110,6 +138,22 @@ std::string format_binary_bytes(std::int64_t bytes) {
 std::string format_memory_bandwidth(double bytes_per_s) {
   return bytes_per_s >= 1e12 ? fmt::format("{:.2f} TB/s", bytes_per_s / 1e12)
                              : fmt::format("{:.1f} GB/s", bytes_per_s / 1e9);
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    std::uint32_t code = 0;
+    const std::size_t length = utf8_length(text, code);
+    const std::string_view bytes = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length > 0 && !is_control(code)) {
+      out += bytes;
+    } else {
+      for (const char c : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+    text.remove_prefix(bytes.size());
+  }
+  return out;
 }
 
 }  // namespace gar

@@ -1,6 +1,7 @@
 // What the documents have in common.
 #include "documents/json.hpp"
 
+#include "gar/limits.hpp"
 #include "gar/version.hpp"
 
 namespace gar::documents {
@@ -12,12 +13,27 @@ Json begin(std::string_view schema) {
   return document;
 }
 
+namespace {
+
+/// JSON has no word for them, and nothing that is told should have them.
+void check_numbers(const Json& value, const std::string& path) {
+  if (value.is_number_float()) require_finite(value.get<double>(), path);
+  if (!value.is_structured()) return;
+  for (const auto& [key, item] : value.items()) check_numbers(item, path.empty() ? key : path + "." + key);
+}
+
+}  // namespace
+
 // Names may come from files in any encoding.
 std::string text_of(const Json& document) {
+  check_numbers(document, "");
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string line_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string line_of(const Json& value) {
+  check_numbers(value, "");
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 Json or_null(double value) { return value < 0 ? Json(nullptr) : Json(value); }
 

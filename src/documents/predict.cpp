@@ -4,6 +4,7 @@
 #include "documents/json.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/documents.hpp"
+#include "gar/limits.hpp"
 
 namespace gar {
 namespace {
@@ -13,7 +14,7 @@ using documents::Json;
 Json flip_json(const std::optional<Flip>& flip, const char* unit, double scale) {
   if (!flip) return nullptr;
   Json out;
-  out[unit] = std::llround(flip->at * scale);
+  out[unit] = to_whole(flip->at * scale);
   out["algorithm"] = flip->algorithm;
   return out;
 }
@@ -48,7 +49,7 @@ Json row_json(const PredictRow& row, const std::optional<SizeCorrection>& correc
 }  // namespace
 
 std::string predict_document(const Topology& topology, const VectorSize& size, const ModelOptions& options,
-                             const PredictAnswer& answer) {
+                             const PredictAnswer& answer, const std::optional<SizeCorrection>& correction) {
   Json document = documents::begin("gar.predict/1");
   document["topology"] = topology.name();
   document["num_ranks"] = topology.num_servers();
@@ -56,7 +57,7 @@ std::string predict_document(const Topology& topology, const VectorSize& size, c
   document["dtype"] = to_string(size.dtype);
   document["model"] = documents::name_of(options.kind);
   document["results"] = Json::array();
-  for (const PredictRow& row : answer.results) document["results"].push_back(row_json(row, answer.correction));
+  for (const PredictRow& row : answer.results) document["results"].push_back(row_json(row, correction));
   document["best"] = answer.results.front().algorithm();
   const bool has_other = answer.results.size() > 1;
   document["runner_up"] = has_other ? Json(answer.results[1].algorithm()) : Json(nullptr);

@@ -6,6 +6,7 @@
 #include "gar/critical_path.hpp"
 #include "gar/documents.hpp"
 #include "gar/explain_simulation.hpp"
+#include "gar/limits.hpp"
 
 namespace gar {
 namespace {
@@ -73,8 +74,8 @@ void add_numbers(const SimulatedPlan& plan, Json& out) {
   out["terms"] = documents::terms_json(simulation.terms);
   out["predicted_seconds"] = plan.predicted.total();
   out["predicted_terms"] = documents::terms_json(plan.predicted);
-  out["flows"] = std::llround(simulation.flows);
-  out["flows_done"] = std::llround(simulation.flows_done);
+  out["flows"] = to_whole(simulation.flows);
+  out["flows_done"] = to_whole(simulation.flows_done);
   out["events"] = simulation.events;
   out["engine"] = to_string(simulation.engine);
   out["rank_classes"] = simulation.rank_classes;

@@ -41,6 +41,7 @@ std::string condition_words(const Condition& c) {
 }  // namespace
 
 std::string difference_words(double simulated_s, double predicted_s) {
+  if (predicted_s == 0) return simulated_s == 0 ? "as long" : "longer than nothing";
   const double relative = simulated_s / predicted_s - 1;
   if (std::abs(relative) < 5e-4) return "as long";
   return fmt::format("{} {}", format_percent(std::abs(relative)), relative > 0 ? "longer" : "less");

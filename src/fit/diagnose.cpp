@@ -35,7 +35,9 @@ double tolerance_of(const Profile& profile) {
     if (score.name == "GenModel" && score.p95_error > 0) return std::max(out, score.p95_error);
   }
   std::vector<double> errors;
-  for (const Residual& r : profile.residuals) errors.push_back(std::abs(r.measured_s / r.fitted_s - 1));
+  for (const Residual& r : profile.residuals) {
+    if (r.fitted_s > 0) errors.push_back(std::abs(r.measured_s / r.fitted_s - 1));
+  }
   if (errors.empty()) return out;
   std::sort(errors.begin(), errors.end());
   return std::max(out, errors[static_cast<std::size_t>(0.95 * static_cast<double>(errors.size() - 1))]);
@@ -140,6 +142,10 @@ Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& obser
     if (one.seconds.empty()) continue;
     Row row{features_of(one, place_of(profile)), median_seconds(one), corrected(profile, 1, 4 * one.size_floats)};
     const double expected = row.correction * seconds_of(row.features, parameters);
+    if (!(expected > 0)) {
+      throw InvalidArgument(fmt::format(
+          "{}: by the profile it takes no time at all, so that nothing can be compared with it", describe(one)));
+    }
     out.rows.push_back({describe(one), row.measured, expected, 1});
     ratios.push_back(row.measured / expected);
     rows.push_back(std::move(row));

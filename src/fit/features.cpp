@@ -14,6 +14,7 @@
 #include <map>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "gar/model.hpp"
 
 namespace gar {
@@ -162,9 +163,8 @@ void check(const Observation& observation, const Topology& topology) {
   }
   if (observation.kind != ObservationKind::kReduction && observation.servers.size() < 2)
     fail("one server alone; accepted is at least two");
-  constexpr double kMostFloats = 1e18;
-  if (!(observation.size_floats > 0 && observation.size_floats <= kMostFloats))
-    fail(fmt::format("accepted are sizes above 0, up to {:g} floats", kMostFloats));
+  if (!(observation.size_floats > 0 && observation.size_floats <= kMaxFloats))
+    fail(fmt::format("accepted are sizes above 0, up to {:g} floats", kMaxFloats));
   if (observation.kind == ObservationKind::kReduction && observation.fan_in < 2) fail("fan_in must be at least 2");
 }
 

@@ -6,13 +6,11 @@
 #include <cmath>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 
 namespace gar {
 
 namespace {
-
-constexpr double kLeastSeconds = 1e-12;
-constexpr double kMostSeconds = 1e9;
 
 bool has_one_sender(const Features& features) {
   for (const auto& stage : features.stages) {
@@ -37,9 +35,9 @@ Selection select(const std::vector<Observation>& observations, const Place& plac
     if (one.seconds.empty())
       throw InvalidArgument(fmt::format("{}: no times; accepted is at least one", describe(one)));
     for (const double s : one.seconds) {
-      if (!(s >= kLeastSeconds && s <= kMostSeconds)) {
+      if (!(s >= kLeastSeconds && s <= kMaxSeconds)) {
         throw InvalidArgument(fmt::format("{}: a time of {:g} s; accepted are times from {:g} to {:g} s", describe(one),
-                                          s, kLeastSeconds, kMostSeconds));
+                                          s, kLeastSeconds, kMaxSeconds));
       }
     }
     const bool is_reduction = one.kind == ObservationKind::kReduction;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "gar/errors.hpp"
+#include "gar/format.hpp"
 #include "io/json_text.hpp"
 #include "io/text_file.hpp"
 
@@ -96,10 +97,7 @@ bool is_newer(std::string_view found, std::string_view newest) {
   return version_of(found) > version_of(newest);
 }
 
-std::string number_words(double least, double most) {
-  if (std::isinf(most)) return fmt::format("a finite number of at least {}", least);
-  return fmt::format("a number from {} to {}", least, most);
-}
+std::string number_words(double least, double most) { return fmt::format("a number from {:g} to {:g}", least, most); }
 
 }  // namespace
 
@@ -152,14 +150,8 @@ JsonPlace JsonPlace::at(std::string_view field, std::string_view accepted) const
 double JsonPlace::number(double least, double most) const {
   if (!value_->is_number()) refuse(number_words(least, most));
   const double result = value_->get<double>();
-  if (!std::isfinite(result) || result < least || result > most) refuse(number_words(least, most));
-  return result;
-}
-
-double JsonPlace::positive() const {
-  if (!value_->is_number() || !(value_->get<double>() > 0) || !std::isfinite(value_->get<double>()))
-    refuse("a finite number above 0");
-  return value_->get<double>();
+  if (!(result >= least && result <= most)) refuse(number_words(least, most));
+  return std::abs(result) < kLeastParameter ? 0 : result;
 }
 
 std::int64_t JsonPlace::whole(std::int64_t least, std::int64_t most) const {
@@ -174,7 +166,7 @@ std::int64_t JsonPlace::whole(std::int64_t least, std::int64_t most) const {
 
 std::string JsonPlace::text() const {
   if (!value_->is_string()) refuse("a text");
-  return value_->get<std::string>();
+  return escaped(value_->get_ref<const std::string&>());
 }
 
 bool JsonPlace::boolean() const {

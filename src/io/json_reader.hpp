@@ -5,13 +5,14 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "gar/limits.hpp"
 
 namespace gar {
 
@@ -44,10 +45,10 @@ class JsonPlace {
   /// The field, which must be there; `accepted` says what should stand in it.
   [[nodiscard]] JsonPlace at(std::string_view field, std::string_view accepted) const;
 
-  /// A finite number in [least, most].
-  [[nodiscard]] double number(double least = 0, double most = std::numeric_limits<double>::infinity()) const;
-  [[nodiscard]] double positive() const;
+  /// A number in [least, most]; one that is too small to matter is 0.
+  [[nodiscard]] double number(double least = 0, double most = kMaxNumber) const;
   [[nodiscard]] std::int64_t whole(std::int64_t least, std::int64_t most) const;
+  /// A text, with control characters escaped: it will be shown.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] bool boolean() const;
   /// The elements of a list; `accepted` says what should be there.

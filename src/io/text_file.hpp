@@ -7,7 +7,7 @@
 
 namespace gar {
 
-/// Reads a file or a pipe of at most `max_bytes`. Throws ParseError that says what is wrong with the file.
+/// Reads a file or a pipe of at most `max_bytes` (see InputFile). Throws ParseError that says what is wrong with it.
 std::string read_text_file(const std::string& path, std::int64_t max_bytes);
 
 /// Text from a file, fit for a message: at most `max_bytes`, bytes outside printable ASCII as \xNN.

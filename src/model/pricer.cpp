@@ -30,6 +30,8 @@ namespace gar {
 
 namespace {
 
+constexpr double kMessageWeight = 4;  // a message that is priced by itself, against a link of a digit stage
+
 /// The lowest switch (or server) that contains a range of ranks.
 struct NodeSpan {
   NodeId node = 0;
@@ -118,8 +120,9 @@ class Pricer {
   const PricingTree& tree_of(const NodeSpan& span) {
     const std::int32_t shape = topology_.shape(span.node);
     const auto it = trees_.find(shape);
-    return it != trees_.end() ? it->second
-                              : trees_.emplace(shape, make_pricing_tree(topology_, span.node)).first->second;
+    if (it != trees_.end()) return it->second;
+    options_.work->spend(static_cast<double>(topology_.num_servers(span.node) + topology_.num_switches(span.node)));
+    return trees_.emplace(shape, make_pricing_tree(topology_, span.node)).first->second;
   }
 
   std::int32_t place_of(SubPlanId id, std::int64_t base) {
@@ -325,6 +328,7 @@ class Pricer {
   // Prices a digit stage in which every message carries `piece` of the vector.
   void digit_stage(Draft& draft, SubPlanId id, const Stage& st, double piece) {
     if (st.radix == 1) return;
+    options_.work->spend(static_cast<double>(draft.num_ranks));
     const PricingTree& pt = tree_of(draft.span);
     const std::int64_t offset = draft.offset();
     Busy& busy = draft.busy;
@@ -468,6 +472,7 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
     index_.scatter_program(r, steps, program);
     const std::int64_t local = r - span.first_rank;
     for (const Step& step : program.steps) {
+      options_.work->spend(kMessageWeight * static_cast<double>(step.sends.size() + step.recvs.size()));
       if (step.number < steps.begin || step.number >= steps.end) continue;
       StepData& data = by_step[step.number];
       for (const Message& m : step.sends) {
@@ -512,8 +517,27 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
                        std::make_move_iterator(gather.rend()));
 }
 
+ModelOptions metered(ModelOptions options, const Topology& topology) {
+  if (!options.work) {
+    check_work(kNodeLimit, static_cast<double>(topology.num_servers() + topology.num_switches()),
+               fmt::format("the network '{}'", topology.name()));
+    options.work = std::make_shared<WorkMeter>(kPricingLimit, fmt::format("the network '{}'", topology.name()));
+  }
+  return options;
+}
+
+/// What it costs to take a plan apart.
+double weight_of(const Plan& plan) {
+  double pieces = 0;
+  for (const SubPlan& subplan : plan.subplans) {
+    for (const Stage& stage : subplan.stages) pieces += static_cast<double>(stage.target.size());
+  }
+  return 8 * kMessageWeight * pieces;
+}
+
 PricedPlan::PricedPlan(const Plan& plan, const Topology& topology, const ModelOptions& options) {
-  ModelOptions o = options;
+  ModelOptions o = metered(options, topology);
+  o.work->spend(weight_of(plan));
   o.overlap = o.overlap || plan.num_chunks > 1;
   num_chunks_ = plan.num_chunks;
   Pricer(plan, topology, o, *this).run();

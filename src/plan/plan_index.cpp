@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "gar/topology.hpp"
 #include "plan/plan_index_impl.hpp"
 
@@ -378,6 +379,7 @@ PlanIndex::PlanIndex(const Plan& plan) : impl_(new Impl) {
     if (plan.num_ranks < 1 || plan.num_ranks > kMaxServers) {
       throw PlanError(fmt::format("num_ranks is {}; accepted are 1..{}", plan.num_ranks, kMaxServers));
     }
+    check_work(kRankLimit, static_cast<double>(plan.num_ranks), "the plan");
     if (plan.num_units < 1 || plan.num_units > kMaxUnits) {
       throw PlanError(fmt::format("num_units is {}; accepted are 1..{}", plan.num_units, kMaxUnits));
     }

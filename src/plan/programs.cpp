@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "plan/plan_index_impl.hpp"
 
 namespace gar {
@@ -236,7 +238,26 @@ RankProgram PlanIndex::program(std::int64_t rank) const {
   return scatter;
 }
 
+double digit_messages(const Plan& plan) {
+  std::vector<double> of_subplan;  // of one rank, on its way to the top of the sub-plan
+  double most = 0;
+  for (const SubPlan& sp : plan.subplans) {
+    double messages = 0;
+    for (const SubPlanRun& run : sp.children) {
+      if (run.subplan >= 0 && std::cmp_less(run.subplan, of_subplan.size()))
+        messages = std::max(messages, of_subplan[static_cast<std::size_t>(run.subplan)]);
+    }
+    for (const Stage& stage : sp.stages) {
+      if (stage.kind != StageKind::kPlace) messages += static_cast<double>(stage.radix - 1);
+    }
+    of_subplan.push_back(messages);
+    most = std::max(most, messages);
+  }
+  return most * static_cast<double>(plan.num_ranks);
+}
+
 Plan make_explicit(const Plan& plan) {
+  check_work(kExplicitLimit, digit_messages(plan), "the plan");
   const PlanIndex index(plan);
   Plan out = plan;
   if (plan.is_explicit() || plan.num_ranks == 1) return out;

@@ -186,7 +186,8 @@ class GenTree {
     const std::string name = topology_.node(id).name;
     if (r.subset < 1 || r.subset >= child.footprint.active) {
       r.subset = child.footprint.active;
-      r.reason = fmt::format("{}: not considered, the links above carry {:.3g} times what its own carry", name, ratio);
+      r.reason = fmt::format("{}: not considered, the links above carry {} what its own carry", name,
+                             std::isinf(ratio) ? "any multiple of" : fmt::format("{:.3g} times", ratio));
     } else {
       Built moved;
       moved.fragment = rearranged_fragment(child.fragment, r.subset, units_);
@@ -221,7 +222,8 @@ class GenTree {
 }  // namespace
 
 TreePlan gentree(const Topology& topology, double size_floats, const GenTreeOptions& options) {
-  return GenTree(topology, size_floats, options).run(options.rearrange ? "gentree" : "gentree-norearrange");
+  const GenTreeOptions counted{.rearrange = options.rearrange, .model = metered(options.model, topology)};
+  return GenTree(topology, size_floats, counted).run(options.rearrange ? "gentree" : "gentree-norearrange");
 }
 
 }  // namespace gar

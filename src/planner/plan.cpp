@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
 #include "planner/flat.hpp"
@@ -106,14 +106,16 @@ SwitchChoice flat_choice(const Topology& topology, const AlgorithmSpec& spec, co
 }
 
 PlanAnswer plan(const PlanRequest& request) {
-  if (!std::isfinite(request.size_floats) || request.size_floats < 0) {
-    throw InvalidArgument(
-        fmt::format("a vector of {} floats cannot be planned; expected a number from 0", request.size_floats));
+  if (!(request.size_floats >= 0 && request.size_floats <= kMaxFloats)) {
+    throw InvalidArgument(fmt::format("a vector of {} floats cannot be planned; expected a number from 0 to {:g}",
+                                      request.size_floats, kMaxFloats));
   }
   PlanAnswer out = best_of(request);
   if (request.policy == Policy::kRuntime) prefer_ring(request, out);
   if (request.collective != Collective::kAllReduce) take_half(request, out);
   out.bound = lower_bound(request.topology, request.size_floats);
+  require_finite(out.seconds(), fmt::format("the cost of {}", to_string(out.spec)));
+  require_finite(out.bound.seconds(), "the lower bound");
   if (request.with_optimality && request.collective == Collective::kAllReduce) {
     out.optimality = optimality(out.plan, request.topology);
   }

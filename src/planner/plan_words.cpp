@@ -29,7 +29,8 @@ std::string plan_name(const PlanAnswer& answer) {
 std::string choice_words(const PlanAnswer& answer, const Topology& topology) {
   if (answer.passed_over) {
     return fmt::format(
-        "predicted to take {:.1f}% longer than {} on '{}', but nobody meets a second sender; up to {:.0f}% that counts",
+        "predicted to take {:.1f}% longer than {} on '{}', but no rank hears from a second sender; accepted up to "
+        "{:.0f}% longer",
         100 * answer.passed_over->excess, answer.passed_over->algorithm, topology.name(), 100 * kRingMargin);
   }
   std::string out = answer.switches.size() > 1 ? plan_words(answer.switches) + "; " : "";

@@ -10,12 +10,15 @@
 // prediction then says that the search was not complete.
 #include "gar/predict.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <set>
 
+#include "gar/limits.hpp"
 #include "gar/planner.hpp"
 #include "planner/changes.hpp"
 
@@ -119,7 +122,7 @@ struct Predictor::Impl {
   std::vector<Family> families;
 
   Impl(const Topology& t, const std::vector<AlgorithmSpec>& algorithms, const ModelOptions& o)
-      : topology(t), options(o), best(best_case(t, o)), per_float(lower_bound(t, 1)) {
+      : topology(t), options(metered(o, t)), best(best_case(t, o)), per_float(lower_bound(t, 1)) {
     const std::int64_t n = topology.num_servers();
     for (const AlgorithmSpec& spec : algorithms) {
       Family family{spec, {}, 0};
@@ -226,7 +229,10 @@ struct Predictor::Impl {
   std::vector<Prediction> at(double size_floats) {
     std::vector<Prediction> out;
     out.reserve(families.size());
-    for (Family& f : families) out.push_back(predict(f, size_floats, {}));
+    for (Family& f : families) {
+      out.push_back(predict(f, size_floats, {}));
+      require_finite(out.back().seconds(), fmt::format("the cost of {}", out.back().algorithm()));
+    }
     std::stable_sort(out.begin(), out.end(),
                      [](const Prediction& a, const Prediction& b) { return a.seconds() < b.seconds(); });
     return out;

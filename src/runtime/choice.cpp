@@ -91,7 +91,6 @@ Chooser::Chooser(const CommunicatorOptions& options, const Topology& default_top
       plan_(options.plan),
       latency_bytes_(options.latency_bytes),
       topology_(options.topology ? *options.topology : default_topology),
-      num_ranks_(num_ranks),
       least_chunk_bytes_(least_chunk_bytes) {
   check_topology(topology_, num_ranks);
   check_algorithm_text(algorithm_, num_ranks);

@@ -42,7 +42,6 @@ class Chooser {
   std::optional<Plan> plan_;
   std::int64_t latency_bytes_;
   Topology topology_;
-  std::int64_t num_ranks_;
   std::int64_t least_chunk_bytes_;
   std::map<std::pair<Collective, int>, ChosenPlan> plans_;
 };

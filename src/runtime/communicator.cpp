@@ -198,7 +198,7 @@ Communicator shared_memory_communicator(std::string_view name, int rank, int siz
   try {
     return make_communicator(std::move(transport), complete, topology);
   } catch (const std::exception& e) {
-    segment->set_failure(rank, e.what());
+    segment->set_failure(e.what());
     throw;
   }
 }

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "gar/environment.hpp"
+#include "gar/format.hpp"
 #include "runtime/engine_running.hpp"
 #include "runtime/reproducible.hpp"
 
@@ -39,7 +40,7 @@ Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& 
       log_(options.log),
       sequence_(kFirstSequence) {
   if (!log_ && environment::text(environment::kDebug) == "INFO" && rank() == 0) {
-    log_ = [](std::string_view line) { std::cerr << fmt::format("gar: {}\n", line); };
+    log_ = [](std::string_view line) { std::cerr << fmt::format("gar: {}\n", escaped(line)); };
   }
   if (options.reproducible && device_ != nullptr) {
     throw InvalidArgument("`reproducible` on GPUs is not there; accepted is a communicator for host memory");
@@ -106,6 +107,7 @@ Path Engine::make_path(const CollectiveCall& call) {
 }
 
 Path Engine::path_of(const CollectiveCall& call) {
+  check_process(name_of(call.collective));  // a lock may be held by a thread that is not here
   std::unique_lock lock(choice_mutex_);
   const bool is_reproducible = options_.reproducible && call.count > 0 && call.collective != Collective::kAllGather &&
                                changes_bits(call.type, call.op);
@@ -175,6 +177,7 @@ void Engine::barrier() {
 }
 
 void Engine::synchronize(Stream stream) {
+  check_process("synchronize");
   check_stream("synchronize");
   drain();
   try {
@@ -187,6 +190,7 @@ void Engine::synchronize(Stream stream) {
 }
 
 void Engine::run(const CollectiveCall& call, std::optional<Stream> stream) {
+  check_process(name_of(call.collective));
   if (stream) check_stream(name_of(call.collective));
   check(call);
   check_overlap(call);

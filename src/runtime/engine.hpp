@@ -22,6 +22,7 @@
 #include "gar/communicator.hpp"
 #include "runtime/choice.hpp"
 #include "runtime/executor.hpp"
+#include "runtime/process.hpp"
 #include "runtime/transport.hpp"
 
 namespace gar {
@@ -48,7 +49,9 @@ class Engine {
   [[nodiscard]] int size() const { return transport_->size(); }
   /// False in a child that was forked after the communicator was made: what is under way belongs to the parent, and the
   /// worker's locks will never be free.
-  [[nodiscard]] bool is_own_process() const { return getpid() == process_; }
+  [[nodiscard]] bool is_own_process() const { return process_number() == process_; }
+  /// Every call asks this before anything else. Throws InvalidArgument in a forked child.
+  void check_process(std::string_view function) const;
   /// Throws InvalidArgument.
   void check(const CollectiveCall& call) const;
   void check_overlap(const CollectiveCall& call) const;
@@ -109,7 +112,8 @@ class Engine {
   PlanReport make_report(const CollectiveCall& call, const Schedule* schedule, const ChosenPlan* plan) const;
   void log_once(const CollectiveCall& call, const PlanReport& report);
 
-  pid_t process_ = getpid();
+  std::uint64_t process_ = process_number();
+  pid_t pid_ = getpid();
   std::unique_ptr<Transport> transport_;
   DeviceSide* device_;   ///< of the transport; null on host memory
   OwnCollectives* own_;  ///< of the transport; null where plans run

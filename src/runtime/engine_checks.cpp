@@ -46,6 +46,15 @@ Signature Engine::next_signature(const CollectiveCall& call, const Schedule* sch
   return signature;
 }
 
+void Engine::check_process(std::string_view function) const {
+  if (is_own_process()) return;
+  throw InvalidArgument(
+      fmt::format("{}: the communicator belongs to process {}, which has forked this one ({}); accepted are "
+                  "communicators that this "
+                  "process has made",
+                  function, pid_, getpid()));
+}
+
 void Engine::check_overlap(const CollectiveCall& call) const {
   const std::int64_t block = call.count * size_of(call.type);
   const auto in = reinterpret_cast<std::intptr_t>(call.in);

@@ -66,6 +66,7 @@ Engine::~Engine() {
 }
 
 void Engine::start(const std::shared_ptr<Task>& task) {
+  check_process("start");
   if (!task->is_persistent && task->has_started) {
     throw InvalidArgument(
         "start: the operation is not persistent and has run; accepted is one of prepare_all_reduce etc.");
@@ -149,7 +150,9 @@ void Engine::poll_all() {
   {
     const std::lock_guard lock(all.mutex);
     ++all.depth;
-    for (Engine* engine : all.engines) engine->poll();
+    for (Engine* engine : all.engines) {
+      if (engine->is_own_process()) engine->poll();
+    }
     --all.depth;
     if (all.depth > 0) return;
   }
@@ -179,6 +182,7 @@ void Engine::pause() {
 }
 
 bool Engine::test(Task& task) {
+  check_process("test");
   if (!task.is_active) {
     if (task.error) std::rethrow_exception(task.error);
     return true;
@@ -196,6 +200,7 @@ bool Engine::test(Task& task) {
 }
 
 void Engine::wait(Task& task) {
+  check_process("wait");
   if (!task.is_active) {
     test(task);
     return;

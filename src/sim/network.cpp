@@ -7,19 +7,17 @@
 #include <utility>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 
 namespace gar::sim {
 
 namespace {
 
-constexpr std::int64_t kMaxSimulatedServers = 20'000'000;
-
-ExpandedTree expand_checked(const Topology& topology) {
-  if (topology.num_servers() > kMaxSimulatedServers) {
-    throw InvalidArgument(fmt::format("{} servers are too many to simulate; at most {} are accepted",
-                                      topology.num_servers(), kMaxSimulatedServers));
-  }
-  return expand(topology, topology.root());
+/// Several conditions multiply; what comes out must be a factor again.
+void check_factor(double factor, const std::string& what) {
+  if (factor >= 1 / kMaxFactor && factor <= kMaxFactor) return;
+  throw InvalidArgument(
+      fmt::format("{} of {} in all is not accepted; {:g} to {:g} is", what, factor, 1 / kMaxFactor, kMaxFactor));
 }
 
 }  // namespace
@@ -28,7 +26,7 @@ Network::Network(const Topology& topology, const SimulationOptions& options)
     : topology_(topology),
       model_(options.model),
       extra_senders_(options.degree == IncastDegree::kParticipants ? 1 : 0),
-      tree_(expand_checked(topology)) {
+      tree_(expand(topology, topology.root())) {
   spans_.resize(tree_.size());
   latency_.resize(tree_.size());
   for (std::size_t i = 0; i < tree_.size(); ++i) {
@@ -38,9 +36,8 @@ Network::Network(const Topology& topology, const SimulationOptions& options)
   }
   for (const SlowServer& slow : options.slow_servers) add_slow_server(slow);
   for (const LinkCondition& link : options.links) add_condition(link);
-  constexpr double kMostJitter = 1e6;
-  if (!(options.jitter >= 0) || !(options.jitter <= kMostJitter)) {
-    throw InvalidArgument(fmt::format("jitter {} is not accepted; 0 to {} is", options.jitter, kMostJitter));
+  if (!(options.jitter >= 0) || !(options.jitter <= kMaxJitter)) {
+    throw InvalidArgument(fmt::format("jitter {} is not accepted; 0 to {} is", options.jitter, kMaxJitter));
   }
 }
 
@@ -52,7 +49,9 @@ void Network::add_slow_server(const SlowServer& slow) {
     throw InvalidArgument(fmt::format("slow server {}: factor {} is not a number above 0", slow.rank, slow.factor));
   }
   const auto rank = static_cast<std::int32_t>(slow.rank);
-  slow_.try_emplace(rank, 1.0).first->second *= slow.factor;
+  double& factor = slow_.try_emplace(rank, 1.0).first->second;
+  factor *= slow.factor;
+  check_factor(factor, fmt::format("slow server {}: a factor", slow.rank));
   marked_ranks_.push_back(rank);
 }
 
@@ -71,8 +70,9 @@ void Network::add_condition(const LinkCondition& link) {
     if (!(is_down ? link.down : link.up)) continue;
     Condition& condition = conditions_[2 * std::int64_t{instance} + (is_down ? 1 : 0)];
     condition.scale *= link.capacity;
+    if (condition.scale != 0) check_factor(condition.scale, fmt::format("link of {}: a capacity", name));
     condition.background += link.background;
-    if (!(condition.background < 1)) {
+    if (!(condition.background <= 1 - 1 / kMaxFactor)) {
       throw InvalidArgument(fmt::format("link of {}: background loads of {} in all are not accepted; below 1 is", name,
                                         condition.background));
     }

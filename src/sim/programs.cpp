@@ -58,10 +58,11 @@ void Programs::append(const Step& step, std::int64_t repeat) {
       return;
     }
   }
+  distinct_flows_ += static_cast<double>(out.num_sends);
   steps_.push_back(out);
 }
 
-void Programs::add(const PlanIndex& index, std::int64_t rank) {
+void Programs::add(const PlanIndex& index, std::int64_t rank, WorkMeter& work) {
   if (!index.plan().is_explicit() && index.plan().collective == Collective::kAllGather) {
     scratch_ = index.program(rank);
     repeats_.assign(scratch_.steps.size(), 1);
@@ -71,6 +72,7 @@ void Programs::add(const PlanIndex& index, std::int64_t rank) {
   const auto by_peer = [](const Message& a, const Message& b) { return a.peer < b.peer; };
   for (std::size_t i = 0; i < scratch_.steps.size(); ++i) {
     Step& step = scratch_.steps[i];
+    work.spend(static_cast<double>(step.sends.size()));
     for (std::vector<Message>* messages : {&step.sends, &step.recvs}) {
       if (!std::is_sorted(messages->begin(), messages->end(), by_peer)) {
         std::stable_sort(messages->begin(), messages->end(), by_peer);

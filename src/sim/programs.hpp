@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "gar/limits.hpp"
 #include "gar/plan.hpp"
 
 namespace gar::sim {
@@ -37,8 +38,8 @@ struct SimStep {
 class Programs {
  public:
   explicit Programs(const Plan& plan);
-  /// Appends the program of the next rank.
-  void add(const PlanIndex& index, std::int64_t rank);
+  /// Appends the program of the next rank; `work` counts the messages that are looked at.
+  void add(const PlanIndex& index, std::int64_t rank, WorkMeter& work);
 
   [[nodiscard]] bool is_mirrored() const { return is_mirrored_; }
   [[nodiscard]] std::uint64_t first(std::uint32_t nth) const { return first_[nth]; }
@@ -47,8 +48,10 @@ class Programs {
   [[nodiscard]] const PeerRun& run(std::uint32_t k) const { return runs_[k]; }
   /// Steps of the nth program, mirror image and repetitions included.
   [[nodiscard]] std::int64_t length(std::uint32_t nth) const { return length_[nth] * (is_mirrored_ ? 2 : 1); }
-  /// Flows of all programs together.
+  /// Flows of all programs together, repetitions included.
   [[nodiscard]] double num_flows() const { return flows_; }
+  /// The same, where a step with repetitions counts once.
+  [[nodiscard]] double num_distinct_flows() const { return distinct_flows_; }
 
  private:
   void append(const Step& step, std::int64_t repeat);
@@ -62,6 +65,7 @@ class Programs {
   std::vector<std::uint64_t> first_{0};
   std::vector<std::int64_t> length_;
   double flows_ = 0;
+  double distinct_flows_ = 0;
   RankProgram scratch_;
   std::vector<std::int64_t> repeats_;
 };

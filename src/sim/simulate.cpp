@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cmath>
 #include <optional>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "sim/engine/job.hpp"
 #include "sim/engine/run.hpp"
 #include "sim/network.hpp"
@@ -25,8 +25,8 @@ void check(const Plan& plan, const Topology& topology, double size_floats) {
     throw PlanError(fmt::format("the plan is for {} ranks, but {} has {} servers; take a plan that was made for it",
                                 plan.num_ranks, topology.name(), topology.num_servers()));
   }
-  if (!(size_floats >= 0) || !std::isfinite(size_floats)) {
-    throw InvalidArgument(fmt::format("a vector of {} floats is not accepted; 0 and more is", size_floats));
+  if (!(size_floats >= 0 && size_floats <= kMaxFloats)) {
+    throw InvalidArgument(fmt::format("a vector of {} floats is not accepted; 0 to {:g} is", size_floats, kMaxFloats));
   }
 }
 
@@ -46,6 +46,7 @@ template <class World>
 Simulation run(World world, const sim::Job& job, SimulationEngine engine) {
   Simulation out = sim::Run<World>(world, job).run();
   out.engine = engine;
+  require_finite(out.seconds, "the simulated time");
   return out;
 }
 

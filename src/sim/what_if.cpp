@@ -6,12 +6,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 
 namespace gar {
 namespace {
@@ -21,16 +21,16 @@ struct ConditionForm {
   const char* word;
   const char* form;
   const char* value;  ///< what the number may be
-  double least;       ///< the number is above this (slow) or at least this
-  double below;       ///< and below this
+  double least;       ///< the smallest number that is accepted
+  double most;        ///< and the largest
 };
 
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 constexpr ConditionForm kForms[] = {
-    {Condition::Kind::kSlow, "slow", "NAME=FACTOR", "a factor above 0", 0, kNoLimit},
-    {Condition::Kind::kDegrade, "degrade", "NAME.uplink=CAPACITY", "a capacity of at least 0", 0, kNoLimit},
-    {Condition::Kind::kFail, "fail", "NAME.uplink", "", 0, kNoLimit},
-    {Condition::Kind::kBackground, "background", "NAME.uplink=SHARE", "a share from 0 to below 1", 0, 1},
+    {Condition::Kind::kSlow, "slow", "NAME=FACTOR", "a factor from 1e-9 to 1e9", 1 / kMaxFactor, kMaxFactor},
+    {Condition::Kind::kDegrade, "degrade", "NAME.uplink=CAPACITY", "a capacity from 1e-9 to 1e9, or 0", 0, kMaxFactor},
+    {Condition::Kind::kFail, "fail", "NAME.uplink", "", 0, 0},
+    {Condition::Kind::kBackground, "background", "NAME.uplink=SHARE", "a share from 0 to 0.999999999", 0,
+     1 - 1 / kMaxFactor},
 };
 
 const ConditionForm& find_form(Condition::Kind kind) { return kForms[static_cast<std::size_t>(kind)]; }
@@ -38,7 +38,8 @@ const ConditionForm& find_form(Condition::Kind kind) { return kForms[static_cast
 std::string accepted(const ConditionForm& form) {
   switch (form.kind) {
     case Condition::Kind::kSlow:
-      return "NAME=FACTOR with a node's name or a rank and a factor above 0, such as rack3/server5=2 or 17=1.5";
+      return fmt::format("NAME=FACTOR with a node's name or a rank and {}, such as rack3/server5=2 or 17=1.5",
+                         form.value);
     case Condition::Kind::kFail:
       return "NAME.uplink (both directions), NAME.up or NAME.down, such as rack3.uplink or 17.up";
     case Condition::Kind::kDegrade:
@@ -173,8 +174,8 @@ Condition parse_condition(Condition::Kind kind, std::string_view name, const std
     const std::string number = text.substr(equals + 1);
     const std::optional<double> value = number_of(number);
     if (!value) source.reject(fmt::format("'{}' is not a number", number));
-    const bool is_in_range = *value >= source.form.least && *value < source.form.below;
-    if (!is_in_range || (kind == Condition::Kind::kSlow && *value == 0)) {
+    const bool is_tiny = kind == Condition::Kind::kDegrade && *value > 0 && *value < 1 / kMaxFactor;
+    if (!(*value >= source.form.least && *value <= source.form.most) || is_tiny) {
       source.reject(fmt::format("{} is out of range", number));
     }
     out.value = *value;
@@ -188,8 +189,8 @@ Condition parse_condition(Condition::Kind kind, std::string_view name, const std
 
 double parse_jitter(std::string_view name, const std::string& text) {
   const std::optional<double> jitter = number_of(text);
-  if (!jitter || *jitter < 0) {
-    throw UsageError(fmt::format("{} '{}': accepted is a share of at least 0, such as 0.05", name, text));
+  if (!jitter || *jitter < 0 || *jitter > kMaxJitter) {
+    throw UsageError(fmt::format("{} '{}': accepted is a share from 0 to {:g}, such as 0.05", name, text, kMaxJitter));
   }
   return *jitter;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "gar/topology.hpp"
 
 namespace gar {
@@ -32,6 +33,7 @@ void append(const Topology& topology, NodeId node, std::int32_t parent, std::int
 
 ExpandedTree expand(const Topology& topology, NodeId node) {
   const std::int64_t instances = topology.num_servers(node) + topology.num_switches(node);
+  check_work(kNodeLimit, static_cast<double>(instances), fmt::format("the network '{}'", topology.name()));
   if (instances > std::numeric_limits<std::int32_t>::max()) {
     throw InvalidArgument(
         fmt::format("'{}' has {} instances; at most 2^31 - 1 can be expanded", topology.node(node).name, instances));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gar/format.hpp"
 #include "gar/topology.hpp"
 
 namespace gar {
@@ -16,6 +17,10 @@ std::string name_problem(std::string_view name) {
     if (byte < 0x20 || byte == 0x7f) {
       return fmt::format("the name contains the control character 0x{:02x}; printable text is accepted", byte);
     }
+  }
+  if (const std::string shown = escaped(name); shown != name) {
+    return fmt::format(
+        "the name '{}' contains bytes that are no UTF-8, or control characters; printable text is accepted", shown);
   }
   return {};
 }

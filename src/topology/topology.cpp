@@ -113,13 +113,13 @@ std::vector<NodeId> children_first(const std::vector<Node>& nodes, NodeId root) 
   return order;
 }
 
-// Returns the value with -0 turned into 0, so that equal parameters have equal bits.
-double checked(double value, const char* field, const Node& node) {
-  if (!std::isfinite(value) || value < 0) {
+// Returns the value, or 0 for -0, so that equal parameters have equal bits, and for what is too small to matter.
+double checked(double value, double most, const char* field, const Node& node) {
+  if (!(value >= 0 && value <= most)) {
     throw InvalidArgument(
-        fmt::format("node '{}': {} is {}; a finite number of at least 0 is accepted", node.name, field, value));
+        fmt::format("node '{}': {} is {}; a number from 0 to {:g} is accepted", node.name, field, value, most));
   }
-  return value == 0 ? 0 : value;
+  return value < kLeastParameter ? 0 : value;
 }
 
 // Checks one node and clears what it does not use.
@@ -127,17 +127,17 @@ void normalise(Node& node, bool is_root) {
   if (node.name.empty()) node.name = node.is_server() ? "server" : (is_root ? "root" : "switch");
   const std::string problem = name_problem(node.name);
   if (!problem.empty()) throw InvalidArgument(problem);
-  node.alpha = checked(node.alpha, "alpha", node);
+  node.alpha = checked(node.alpha, kMaxParameter, "alpha", node);
   if (is_root) {
     node.uplink = {};
   } else {
-    for (const auto& [name, unit, value, is_optional] : kLinkParams) {
-      node.uplink.*value = checked(node.uplink.*value, name, node);
+    for (const auto& [name, unit, value, is_optional, most] : kLinkParams) {
+      node.uplink.*value = checked(node.uplink.*value, most, name, node);
     }
   }
   if (node.is_server()) {
-    for (const auto& [name, unit, value, is_optional] : kServerParams) {
-      node.server.*value = checked(node.server.*value, name, node);
+    for (const auto& [name, unit, value, is_optional, most] : kServerParams) {
+      node.server.*value = checked(node.server.*value, most, name, node);
     }
   } else {
     node.server = {};

@@ -307,8 +307,7 @@ def main(arguments):
             layout_of(args)
         system.raise_on_signals()
         system.add_system_directories()
-        if args.verb != "topology":
-            _require_machine()
+        _require_machine()
         return _VERBS[args.verb](args, command)
     except UsageError as error:
         print("cluster: %s" % error, file=sys.stderr)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from . import network, state, system, topology
+from . import network, private, state, system, topology
 from .errors import Error, UsageError
 
 SOURCES = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -169,9 +169,10 @@ def export_topology(layout, measured, num_ranks, ranks_per_host):
     """GAR_TOPOLOGY for the program, unless the user has set one."""
     if os.environ.get("GAR_TOPOLOGY"):
         return
-    path = os.path.join(state.directory(layout.name), "topology-%d-%d.json" % (num_ranks, ranks_per_host))
-    topology.write(path, layout, measured, num_ranks, ranks_per_host)
-    os.environ["GAR_TOPOLOGY"] = path
+    name = "topology-%d-%d.json" % (num_ranks, ranks_per_host)
+    with state.opened(layout.name) as fd:
+        private.write_file(fd, name, topology.text(layout, measured, num_ranks, ranks_per_host))
+    os.environ["GAR_TOPOLOGY"] = os.path.join(state.directory(layout.name), name)
 
 
 def run_counted(job):

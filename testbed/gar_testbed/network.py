@@ -9,9 +9,8 @@ As in real clusters, launchers have a network of their own: ctl0 of every host, 
 any limit. What they say is no part of what is measured, and a job whose cable is cut can still be ended.
 """
 import json
-import os
 
-from . import state, system
+from . import private, state, system
 from .errors import Error
 from .layout import HOST_QUEUE_BYTES, SUBNET, is_namespace_of
 
@@ -80,15 +79,12 @@ def _namespaces_of(name):
 
 
 def _write_scripts(layout):
+    names = "".join("%s %s\n" % (layout.address(i), host) for i, host in enumerate(layout.hosts))
     directory = state.directory(layout.name)
-    with open(directory + "/hosts", "w", encoding="ascii") as file:
-        file.write("127.0.0.1 localhost\n")
-        for i, host in enumerate(layout.hosts):
-            file.write("%s %s\n" % (layout.address(i), host))
-    for script, text in (("enter", _ENTER), ("agent", _AGENT)):
-        with open(os.path.join(directory, script), "w", encoding="ascii") as file:
-            file.write(text.format(directory=directory, name=layout.name))
-        os.chmod(os.path.join(directory, script), 0o755)
+    with state.opened(layout.name) as fd:
+        private.write_file(fd, "hosts", "127.0.0.1 localhost\n" + names, 0o644)  # every user of a host reads it
+        for script, text in (("enter", _ENTER), ("agent", _AGENT)):
+            private.write_file(fd, script, text.format(directory=directory, name=layout.name), 0o700)
 
 
 def _make(layout):

@@ -1,4 +1,7 @@
-"""What is remembered between calls: a directory per cluster, with state.json, and who had a TCP flavour allowed."""
+"""What is remembered between calls: a directory per cluster, with state.json, and who had a TCP flavour allowed.
+
+All of it lies where only root can write (private.py), since scripts and programs in it are run as root.
+"""
 import contextlib
 import dataclasses
 import fcntl
@@ -7,11 +10,12 @@ import os
 import re
 import shutil
 
-from . import system
+from . import private, system
 from .errors import BadInput, Error, UsageError
 from .layout import Layout
 
 SCHEMA = "gar.testbed/1"
+PLACES = ("/run", "/var/lib")  # root alone writes there, so nobody can be there before us
 
 
 def base_directory():
@@ -21,10 +25,10 @@ def base_directory():
         if not re.fullmatch(r"[A-Za-z0-9_./-]+", path):  # launchers take their arguments apart at blanks and colons
             raise UsageError("GAR_TESTBED_DIR '%s'; accepted: a path of letters, digits and _ . / -" % path)
         return path
-    for parent in ("/run", "/tmp"):
-        if os.access(parent, os.W_OK) and not os.statvfs(parent).f_flag & os.ST_NOEXEC:
+    for parent in PLACES:
+        if not os.statvfs(parent).f_flag & (os.ST_RDONLY | os.ST_NOEXEC):
             return parent + "/gar-testbed"
-    return "/tmp/gar-testbed"
+    raise Error("programs cannot be kept and run in %s; GAR_TESTBED_DIR names another place" % " or ".join(PLACES))
 
 
 def directory(name):
@@ -33,38 +37,51 @@ def directory(name):
 
 
 @contextlib.contextmanager
+def _open(path, **options):
+    fd = private.open_directory(path, **options)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def opened(name, is_made=False):
+    """The directory of a cluster, for a with statement; nobody else can look into it."""
+    return _open(directory(name), is_made=is_made, is_closed=True)
+
+
+@contextlib.contextmanager
 def lock():
     """One up or down at a time on this machine. The directory goes when the last cluster has gone."""
     base = base_directory()
-    path = os.path.join(base, "lock")
-    while True:
-        try:
-            os.makedirs(base, mode=0o755, exist_ok=True)
-            if os.stat(base).st_uid != os.geteuid():
-                raise Error("%s belongs to somebody else; GAR_TESTBED_DIR names another place" % base)
-            file = open(path, "w", encoding="ascii")
-        except FileNotFoundError:
-            continue  # removed between two steps
-        except OSError as error:
-            raise Error("cannot use %s: %s; GAR_TESTBED_DIR names another place" % (base, error.strerror)) from None
-        with file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if not _is_same_file(file, path):
-                continue  # whoever held the lock has removed it
-            try:
-                yield
-            finally:
-                if os.listdir(base) == ["lock"]:
-                    os.remove(path)
-                    os.rmdir(base)
-            return
-
-
-def _is_same_file(file, path):
+    fd, held = _take_lock(base)
     try:
-        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
-    except FileNotFoundError:
-        return False
+        yield
+    finally:
+        if os.listdir(fd) == ["lock"]:
+            os.remove("lock", dir_fd=fd)
+            os.rmdir(base)
+        os.close(held)
+        os.close(fd)
+
+
+def _take_lock(base):
+    """Descriptors of the directory and of the lock in it."""
+    while True:
+        fd = held = None
+        try:
+            fd = private.open_directory(base, is_made=True)
+            held = private.open_file(fd, "lock", os.O_RDWR | os.O_CREAT)
+            fcntl.flock(held, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(held), os.stat("lock", dir_fd=fd, follow_symlinks=False)):
+                taken, fd, held = (fd, held), None, None
+                return taken
+        except FileNotFoundError:
+            pass  # whoever held the lock has removed it, and the directory
+        finally:
+            for left in (fd, held):
+                if left is not None:
+                    os.close(left)
 
 
 @contextlib.contextmanager
@@ -73,43 +90,48 @@ def run_lock(name):
 
     True when the run before was killed: then its program may still be there.
     """
-    with open(os.path.join(directory(name), "run.lock"), "a+", encoding="ascii") as file:
+    with opened(name) as fd, open(private.open_file(fd, "run.lock", os.O_RDWR | os.O_CREAT), "r+",
+                                  encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            file.seek(0)
             raise Error("another run is under way in cluster '%s' (process %s)" % (name, file.read().strip())) from None
-        file.seek(0)
         was_killed = bool(file.read().strip())
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+        _rewrite(file, str(os.getpid()))
         try:
             yield was_killed
         finally:
-            file.truncate(0)
+            _rewrite(file, "")
+
+
+def _rewrite(file, text):
+    file.seek(0)
+    file.truncate()
+    file.write(text)
+    file.flush()
 
 
 def exists(name):
-    return os.path.exists(os.path.join(directory(name), "state.json"))
+    try:
+        with opened(name) as fd:
+            os.stat("state.json", dir_fd=fd, follow_symlinks=False)
+            return True
+    except FileNotFoundError:
+        return False
 
 
 def save(layout, phase, measured=None):
-    os.makedirs(directory(layout.name), mode=0o755, exist_ok=True)
     data = {"schema": SCHEMA, "phase": phase, "layout": dataclasses.asdict(layout), "measured": measured}
-    path = os.path.join(directory(layout.name), "state.json")
-    with open(path + ".new", "w", encoding="ascii") as file:
-        json.dump(data, file, indent=2)
-        file.write("\n")
-    os.replace(path + ".new", path)
+    with opened(layout.name, is_made=True) as fd:
+        private.write_file(fd, "state.json", json.dumps(data, indent=2) + "\n")
 
 
 def load(name):
     """(layout, measured parameters or None)"""
     path = os.path.join(directory(name), "state.json")
     try:
-        with open(path, encoding="ascii") as file:
-            data = json.load(file)
+        with opened(name) as fd:
+            data = json.loads(private.read_file(fd, "state.json"))
     except FileNotFoundError:
         raise Error("no cluster '%s' is up; testbed/cluster up makes one" % name) from None
     except ValueError as error:
@@ -125,14 +147,12 @@ def forget(name):
     shutil.rmtree(directory(name), ignore_errors=True)
 
 
-def _flavours_path():
-    return os.path.join(base_directory(), "tcp_allowed.json")
+_FLAVOURS = "tcp_allowed.json"
 
 
-def _load_flavours():
+def _load_flavours(fd):
     try:
-        with open(_flavours_path(), encoding="ascii") as file:
-            return json.load(file)
+        return json.loads(private.read_file(fd, _FLAVOURS))
     except (FileNotFoundError, ValueError):
         return None
 
@@ -140,26 +160,26 @@ def _load_flavours():
 def allow_tcp(name, flavour):
     """Lets namespaces use the flavour; the first cluster that needs one remembers what was allowed before."""
     now = system.allowed_tcp()
-    record = _load_flavours()
-    if flavour in now and record is None:
-        return
-    record = record or {"before": now, "clusters": []}
-    record["clusters"] = sorted({*record["clusters"], name})
-    with open(_flavours_path(), "w", encoding="ascii") as file:
-        json.dump(record, file)
+    with _open(base_directory()) as fd:
+        record = _load_flavours(fd)
+        if flavour in now and record is None:
+            return
+        record = record or {"before": now, "clusters": []}
+        record["clusters"] = sorted({*record["clusters"], name})
+        private.write_file(fd, _FLAVOURS, json.dumps(record))
     if flavour not in now:
         system.allow_tcp(now + [flavour])
 
 
 def release_tcp(name):
     """The last cluster that goes puts the kernel's setting back."""
-    record = _load_flavours()
-    if record is None:
-        return
-    record["clusters"] = [other for other in record["clusters"] if other != name]
-    if record["clusters"]:
-        with open(_flavours_path(), "w", encoding="ascii") as file:
-            json.dump(record, file)
-        return
-    system.allow_tcp(record["before"])
-    os.remove(_flavours_path())
+    with _open(base_directory()) as fd:
+        record = _load_flavours(fd)
+        if record is None:
+            return
+        record["clusters"] = [other for other in record["clusters"] if other != name]
+        if record["clusters"]:
+            private.write_file(fd, _FLAVOURS, json.dumps(record))
+            return
+        system.allow_tcp(record["before"])
+        os.remove(_FLAVOURS, dir_fd=fd)

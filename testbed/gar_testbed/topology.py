@@ -1,4 +1,5 @@
 """The topology file of a cluster, with the parameters of its network (docs/formats-topology.md)."""
+import errno
 import json
 import os
 
@@ -85,7 +86,10 @@ def text(layout, measured, num_ranks=0, ranks_per_host=1):
 def write(path, layout, measured, num_ranks=0, ranks_per_host=1):
     content = text(layout, measured, num_ranks, ranks_per_host)
     try:
-        with open(path, "w", encoding="ascii") as file:
+        # Not through a link: we are root, and the directory may be one where all can write.
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with open(fd, "w", encoding="ascii") as file:
             file.write(content)
     except OSError as error:
-        raise Error("cannot write %s: %s" % (path, error.strerror)) from None
+        why = "it is a link, which is not followed" if error.errno == errno.ELOOP else error.strerror
+        raise Error("cannot write %s: %s" % (path, why)) from None

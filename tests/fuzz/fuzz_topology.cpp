@@ -9,6 +9,7 @@
 
 #include "gar/errors.hpp"
 #include "gar/topology_io.hpp"
+#include "io/json_reader.hpp"
 
 namespace {
 
@@ -40,6 +41,7 @@ void check(const gar::Topology& t) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  (void)gar::peek_schema(text);  // tells profiles from topologies
   try {
     const gar::Topology t = gar::parse_topology(text, "fuzz.json");
     check(t);

@@ -76,5 +76,5 @@ cmp -s one.json other.json && fail "the test changes nothing"
 code=0
 limited "$gar" fit --from one.json --from other.json >out.txt 2>err.txt || code=$?
 ((code == 3)) || fail "different networks: exit code $code"
-grep -q '^gar: --from other.json: its network .* accepted are measurements of one network$' err.txt ||
+grep -q '^gar: --from other.json, after one.json: the network .* accepted are measurements of one network$' err.txt ||
   fail "different networks: $(cat err.txt)"

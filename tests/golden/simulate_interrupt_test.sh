@@ -9,7 +9,7 @@ cd "$work"
 # has_begun PID: a part of the trace is there; fails for good when the program has ended.
 has_begun() {
   local part
-  for part in trace.json.*.part; do
+  for part in .gar-*.part; do
     [[ -s $part ]] && return 0
   done
   kill -0 "$1" 2>/dev/null || fail "it ended before it could be interrupted: $(cat out err)"
@@ -27,7 +27,7 @@ interrupt() {
   ((code == 4)) || fail "exit code $code instead of 4: $(cat err)"
   [[ $(tail -c 20 trace.json) == *'}' ]] || fail "the trace is cut off"
   grep -q '"complete":false' trace.json || fail "the trace does not say that it is partial"
-  [[ -z $(compgen -G 'trace.json.*.part') ]] || fail "a temporary file is left"
+  [[ -z $(compgen -G '.gar-*.part') ]] || fail "a temporary file is left"
 }
 interrupt
 grep -q '^partial: interrupted at simulated .* messages had arrived$' out || fail "not marked as partial: $(head -3 out)"

@@ -14,12 +14,18 @@ mv "$work/first" "$work/usr" # the package can be moved
 
 "$work/usr/bin/gar" --version
 for file in share/man/man1/gar.1 share/bash-completion/completions/gar share/zsh/site-functions/_gar \
-  share/fish/vendor_completions.d/gar.fish include/gar/topology.hpp include/gar/gar.h include/gar/gar_mpi.h include/gar/gar_cuda.h include/gar/cuda.hpp; do
+  share/fish/vendor_completions.d/gar.fish include/gar/topology.hpp include/gar/gar.h include/gar/gar_mpi.h include/gar/gar_cuda.h include/gar/cuda.hpp \
+  share/gar/gar.spdx.json; do
   [[ -s $work/usr/$file ]] || {
     echo "not installed: $file"
     exit 1
   }
 done
+
+# How we compile and link ourselves is nothing that our users must do.
+! grep -rnE 'FORTIFY|fstack|fcf-protection|fvisibility|relro|[^a-z]-pie|fPIE' "$work"/usr/lib*/cmake/gar "$work"/usr/lib*/*/cmake/gar \
+  "$work"/usr/lib*/pkgconfig "$work"/usr/lib*/*/pkgconfig 2>/dev/null || exit 1
+"$here/../unit/runpath_check.sh" "$work/usr"
 
 # With CMake: consumer uses C++, consumer_c C.
 for project in consumer consumer_c; do

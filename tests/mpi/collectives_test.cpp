@@ -39,14 +39,14 @@ void run_cases(MpiTest& test, Communicator& communicator, std::uint64_t seed) {
 int main(int argc, char** argv) {
   MpiTest test(argc, argv);
   const std::string path = test.argument(0, "messages");
-  std::uint64_t seed = 1;
+  std::uint64_t next_seed = 1;
   for (const std::string& algorithm : algorithms(test.size())) {
     test.part(path + ", " + (algorithm.empty() ? "own choice" : algorithm), [&] {
       CommunicatorOptions options;
       options.algorithm = algorithm;
       Communicator communicator = mpi_communicator(MPI_COMM_WORLD, options, parse_path(path));
       test.expect(communicator.rank() == test.rank() && communicator.size() == test.size(), "ranks are those of MPI");
-      run_cases(test, communicator, seed++);
+      run_cases(test, communicator, seed(next_seed++));
     });
   }
   return test.finish();

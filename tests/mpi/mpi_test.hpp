@@ -16,6 +16,7 @@
 
 #include "gar/mpi.hpp"
 #include "support/collective_cases.hpp"
+#include "support/seed.hpp"
 
 namespace gar::test {
 

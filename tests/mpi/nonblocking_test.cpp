@@ -23,7 +23,7 @@ int level_of(const std::string& name) {
 void run_all(MpiTest& test, MpiPath path, bool only_tests) {
   std::vector<Communicator> communicators;
   for (int i = 0; i < kNumCommunicators; ++i) communicators.push_back(mpi_communicator(MPI_COMM_WORLD, {}, path));
-  CaseDealer dealer(7);
+  CaseDealer dealer(seed(7));
   std::vector<std::unique_ptr<CaseRun>> runs;
   std::vector<Request> requests;
   for (int i = 0; i < kNumRequests; ++i) {
@@ -34,7 +34,7 @@ void run_all(MpiTest& test, MpiPath path, bool only_tests) {
   }
   std::vector<std::size_t> order(kNumRequests);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::mt19937 random(static_cast<unsigned>(test.rank()) + 1);
+  std::mt19937 random(static_cast<unsigned>(seed(static_cast<std::uint64_t>(test.rank()) + 1)));
   std::shuffle(order.begin(), order.end(), random);
   for (const std::size_t i : order) {
     if (only_tests) {

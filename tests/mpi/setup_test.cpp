@@ -1,4 +1,7 @@
 // How communicators are made: tags, hosts, the network's tree, persistent requests, and errors that all ranks see.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <set>
 
@@ -171,6 +174,33 @@ void check_errors(MpiTest& test) {
   test.expect(!text.empty(), "one rank's wrong option is an error on all ranks");
 }
 
+/// A child that a rank has forked has no part in its communicators, whatever carries them.
+void check_fork(MpiTest& test) {
+  for (const MpiPath path : {MpiPath::kMessages, MpiPath::kHierarchy}) {
+    Communicator communicator = mpi_communicator(MPI_COMM_WORLD, {}, path);
+    std::vector<double> values(5000, 1.0);
+    communicator.all_reduce(std::span(values));
+    const pid_t child = fork();
+    if (child == 0) {
+      int code = 1;
+      try {
+        communicator.all_reduce(std::span(values));
+      } catch (const InvalidArgument& error) {
+        code = std::string(error.what()).find("which has forked this one") == std::string::npos ? 2 : 0;
+      } catch (...) {
+        code = 3;
+      }
+      _exit(code);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    test.expect(status == 0, "all_reduce in a child: status " + std::to_string(status));
+    values.assign(values.size(), 1.0);
+    communicator.all_reduce(std::span(values));
+    test.expect(values.back() == test.size(), "the sum after a child");
+  }
+}
+
 void check_full_memory(MpiTest& test) {
   CommunicatorOptions large;
   large.staging_bytes = std::int64_t{1} << 39;
@@ -195,6 +225,7 @@ int main(int argc, char** argv) {
   }
   test.part("requests", [&] { check_requests(test); });
   test.part("errors", [&] { check_errors(test); });
+  test.part("a forked child", [&] { check_fork(test); });
   test.part("full memory", [&] { check_full_memory(test); });
   return test.finish();
 }

@@ -13,7 +13,7 @@ MPI_Comm split(int color, int key) {
 }
 
 void run_some(MpiTest& test, Communicator& communicator, std::uint64_t seed) {
-  CaseDealer dealer(seed);
+  CaseDealer dealer(gar::test::seed(seed));
   for (int i = 0; i < 10; ++i) {
     run_case(communicator, dealer.deal(communicator.size()), seed + static_cast<std::uint64_t>(i));
     test.compared();

@@ -2,6 +2,8 @@
 //   life idle               no collective at all
 //   life single|funneled|serialized|multiple
 //                           that level of threads; what MPI says about it
+//   life child              a child that calls what its parent calls: an error, under a library that takes calls over
+//   life elsewhere FOLDER   a program that goes into another folder before it starts MPI
 //   life fork               children that go on with the program, that end it, that become another one
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +50,21 @@ static void leave_at_once(void) { _exit(3); }
 static void leave_through_handlers(void) { exit(4); }
 static void become_another(void) { execl("/bin/sh", "sh", "-c", "exit 5", (char*)NULL); }
 
+/// Calls that only ranks may make. The number of those that do not say so.
+static void call_as_a_rank(void) {
+  enum { kCount = 20000 };
+  static double in[4 * kCount], out[64 * kCount];
+  MPI_Request request = MPI_REQUEST_NULL;
+  int wrong = 0;
+  for (int i = 0; i < kCount; ++i) in[i] = out[i] = -7;
+  wrong += MPI_Allreduce(in, out, kCount, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS;
+  wrong += MPI_Iallreduce(in, out, kCount, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request) == MPI_SUCCESS;
+  wrong += MPI_Reduce_scatter_block(in, out, kCount, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS;
+  wrong += MPI_Allgather(in, kCount, MPI_DOUBLE, out, kCount, MPI_DOUBLE, MPI_COMM_WORLD) == MPI_SUCCESS;
+  for (int i = 0; i < kCount; ++i) wrong += out[i] != -7;
+  _exit(wrong == 0 ? 6 : 90 + (wrong < 9 ? wrong : 8));
+}
+
 int main(int argc, char** argv) {
   const char* const kLevels[] = {"single", "funneled", "serialized", "multiple"};
   const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
@@ -56,6 +73,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 4; ++i) {
     if (strcmp(what, kLevels[i]) == 0) wanted = levels[i];
   }
+  if (strcmp(what, "elsewhere") == 0 && (argc < 3 || chdir(argv[2]) != 0)) return 8;
   const int provided = start_mpi(&argc, &argv, wanted);
   if (strcmp(what, "idle") == 0) return end_mpi();
   check_thread_level(wanted, provided);
@@ -64,6 +82,10 @@ int main(int argc, char** argv) {
     check_child(leave_at_once, 3);
     check_child(leave_through_handlers, 4);
     check_child(become_another, 5);
+  }
+  if (strcmp(what, "child") == 0) {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    check_child(call_as_a_rank, 6);
   }
   const int result = end_mpi();
   int is_finalized = 0;

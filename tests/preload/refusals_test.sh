@@ -40,6 +40,24 @@ for flavour in "${flavours[@]}"; do
   refuses 'GAR_MIN_BYTES=few' GAR_MIN_BYTES=few
   refuses 'GAR_CHECK=perhaps' GAR_CHECK=perhaps
   refuses 'GAR_TIMEOUT' GAR_TIMEOUT=never
+  # Rank 1 has another setting: nothing is taken over on any rank, and the program gets to its end.
+  # differs 'regular expression' SETTING PROGRAM...: only on rank 1
+  differs() {
+    # shellcheck disable=SC2016
+    preloaded "$flavour" "$flavour" -- \
+      sh -c 'if [ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" = 1 ]; then export "$1"; fi; shift; exec "$@"' sh "$2" "${@:3}"
+    says "$1.*$own"
+  }
+  for program in life nonblocking; do
+    arguments=("$(program "$flavour" "$program")" single)
+    # 256 is what holds without it, except for MPI_Iallreduce.
+    for value in 256 1000000; do differs 'GAR_MIN_BYTES .*rank 1' GAR_MIN_BYTES=$value "${arguments[@]}"; done
+    differs 'GAR_CHECK .*rank 1' GAR_CHECK=1 "${arguments[@]}"
+    differs 'GAR_DISABLE .*rank 1' GAR_DISABLE=1 "${arguments[@]}"
+  done
+  differs 'GAR_FAKE_HOSTS .*rank 1' GAR_FAKE_HOSTS=3 "$life" single
+  differs 'GAR_TOPOLOGY .*rank 1' GAR_TOPOLOGY=star:3 "$life" single
+  differs 'GAR_TIMEOUT' GAR_TIMEOUT=never "$life" single
   # A communicator with another number of ranks than the network has servers is none of the network's business.
   preloaded "$flavour" "$flavour" GAR_CHECK=1 GAR_MIN_BYTES=0 GAR_TOPOLOGY=star:3 -- "$(program "$flavour" communicators)" 1
   says ' 0 differences'

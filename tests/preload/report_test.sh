@@ -4,25 +4,35 @@ set -euo pipefail
 # shellcheck source=tests/preload/scripts.sh
 source "$(dirname "$0")/scripts.sh"
 
+# hand_on FLAVOUR NAME=VALUE: how this mpirun is told about a variable
+hand_on() { if [[ $1 == openmpi ]]; then echo "-x $2"; else echo "-genv ${2%%=*} ${2#*=}"; fi; }
+
 for flavour in "${flavours[@]}"; do
   life=$(program "$flavour" life) mpirun=(mpirun."$flavour" -n 3)
 
-  # A bit of our result is flipped: the check says where, the program still gets what the MPI library says, the job fails.
-  GAR_TEST_CORRUPT=1 runs error "$gar" mpirun --check -- "${mpirun[@]}" "$life" single
-  results_are_right
-  grep -Eq '^gar: GAR_CHECK: MPI_Allreduce of 20000 float64, sum, 3 ranks, rank 0 of the job: 1 elements? differs?; the first is 0: [-0-9.e+]+, but (Open MPI|MPICH) [0-9.]+ says 6$' err ||
+  # MPI adds a wrong number: the check says where, on every rank, the program still gets what the MPI library says, the job fails.
+  spoil="$build/tests/preload/preload_${flavour}_spoil.so"
+  # shellcheck disable=SC2046
+  LD_PRELOAD=$spoil runs error "$gar" mpirun --check -- "${mpirun[@]}" $(hand_on "$flavour" SPOIL_COUNT=20000) "$life" single
+  grep -Eq '^gar: GAR_CHECK: MPI_Allreduce of 20000 float64, sum, 3 ranks, rank 0 of the job: 1 elements? differs?; the first is 0: 6, but (Open MPI|MPICH) [0-9.]+ says 5$' err ||
     fail "$flavour: the difference is not described"
-  grep -q '^gar: GAR_CHECK: 3 calls compared on 3 ranks, 1 difference' err || fail "$flavour: no summary"
+  grep -q '^gar: GAR_CHECK: 3 calls compared on 3 ranks, 3 differences' err || fail "$flavour: no summary"
+  grep -q 'FAILED on rank 0 of 3: single: element 0 is wrong' err || fail "$flavour: the program did not get what MPI says"
   # Also in a request, in the middle of others.
-  GAR_TEST_CORRUPT=20 runs error "$gar" mpirun --check --min-bytes 0 -- "${mpirun[@]}" "$(program "$flavour" nonblocking)"
+  # shellcheck disable=SC2046
+  LD_PRELOAD=$spoil runs error "$gar" mpirun --check --min-bytes 0 -- "${mpirun[@]}" $(hand_on "$flavour" SPOIL_COUNT=40000) \
+    "$(program "$flavour" nonblocking)"
+  [[ $(grep -c '^gar: GAR_CHECK: MPI_Iallreduce of 40000 ' err) == 3 ]] || fail "$flavour: not one difference on every rank"
+  # What users install has no aid that spoils a result.
+  GAR_TEST_CORRUPT=1 runs 0 "$gar" mpirun --check -- "${mpirun[@]}" "$life" single
   results_are_right
-  [[ $(grep -c '^gar: GAR_CHECK: MPI_Iallreduce of ' err) == 1 ]] || fail "$flavour: not one difference in MPI_Iallreduce"
-  # Without the check the program sees the flipped bit: the aid does what it says.
-  GAR_TEST_CORRUPT=1 runs error "$gar" mpirun -- "${mpirun[@]}" "$life" single
-  grep -q 'FAILED on rank 0 of 3: single: element 0 is wrong' err || fail "$flavour: nothing was spoiled"
+  says ' 0 differences'
+  for library in "$libraries"/*.so; do
+    ! grep -q 'GAR_TEST_' "$library" || fail "$library knows a variable GAR_TEST_*"
+  done
 
   # Switched off, nothing is taken over or said.
-  GAR_DISABLE=1 GAR_TEST_CORRUPT=1 runs 0 "$gar" mpirun --check --debug -- "${mpirun[@]}" "$life" single
+  GAR_DISABLE=1 runs 0 "$gar" mpirun --check --debug -- "${mpirun[@]}" "$life" single
   results_are_right
   ! grep -q '^gar: ' err || fail "$flavour: GAR_DISABLE=1 does not switch off"
 
@@ -36,6 +46,19 @@ for flavour in "${flavours[@]}"; do
     grep -Eq "^gar: left to .*: [0-9]+ x $function, .*operator" err || fail "$flavour: no reason for $function"
   done
   grep -Eq '^gar: left to .*(between|inter)' err || fail "$flavour: intercommunicators are not named"
+  # A communicator that is not used, or hardly, is not set up; one that is used is.
+  for arguments in 40 "20 1000" "3 1000 15"; do
+    # shellcheck disable=SC2086
+    runs 0 "$gar" mpirun --debug -- mpirun."$flavour" -n 2 "$(program "$flavour" splits)" $arguments
+    results_are_right
+    grep -q '^gar: 1 communicators set up' err || fail "$flavour: splits $arguments: communicators are set up"
+  done
+  for arguments in "2 1000 16" "2 600000"; do
+    # shellcheck disable=SC2086
+    runs 0 "$gar" mpirun --debug -- mpirun."$flavour" -n 2 "$(program "$flavour" splits)" $arguments
+    results_are_right
+    grep -q '^gar: 3 communicators set up' err || fail "$flavour: splits $arguments: communicators are not set up"
+  done
   # Nothing is long enough.
   runs 0 "$gar" mpirun --debug --min-bytes 1GB -- "${mpirun[@]}" "$life" single
   grep -q '^gar: rank 0 of 3: 0 calls taken over' err || fail "$flavour: --min-bytes 1GB leaves something to take over"

@@ -116,6 +116,14 @@ static MPI_Op mpi_op(enum Op op) {
   const MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR};
   return ops[op];
 }
+/// Is this left to MPI, which does it in its own way?
+static int is_deviation(const struct Type* t, enum Op op) {
+#ifdef OPEN_MPI
+  return (op == kSum && t->bytes <= 2) || ((op == kMin || op == kMax) && !t->is_signed && t->bytes == 8);
+#else
+  return (op == kMin || op == kMax) && !t->is_signed;
+#endif
+}
 static enum OpSet set_of(enum Op op) { return op <= kMax ? kArithmetic : op <= kLxor ? kLogical : kBits; }
 
 static void check_reduction(const struct Type* t, enum Op op, int count, enum Collective collective, int in_place) {
@@ -145,7 +153,7 @@ static void check_reduction(const struct Type* t, enum Op op, int count, enum Co
     expect(request == MPI_REQUEST_NULL, "%s: the request lives on", what);
   }
   expect(code == MPI_SUCCESS, "%s: code %d", what, code);
-  if (t->is_ordinary) ordinary_call(size_of_world, count);
+  if (t->is_ordinary && !is_deviation(t, op)) ordinary_call(size_of_world, count);
   const long wrong =
       t->wrong(out, is_scatter ? (long)count * rank_of_world : 0, count, size_of_world, op, t->is_signed);
   expect(wrong < 0, "%s: element %ld is wrong", what, wrong);

@@ -26,7 +26,7 @@ namespace {
 constexpr double kTolerance = 1e-9;
 constexpr std::int64_t kMaxServersTried = 6;
 constexpr std::int64_t kMaxChunks = 1 << 14;
-constexpr ModelOptions kOverlap{ModelKind::kGenModel, IncastDegree::kSenders, true};
+const ModelOptions kOverlap{ModelKind::kGenModel, IncastDegree::kSenders, true};
 
 double log_uniform_size(std::mt19937_64& random) {
   return std::floor(std::pow(10.0, 9 * static_cast<double>(random() >> 11) * 0x1.0p-53));

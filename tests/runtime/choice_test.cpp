@@ -23,7 +23,7 @@ TEST(Choice, TakesARingWhereSendersThatMeetLoseData) {
   // 22 * 30 us = 0.7 ms: the ring is 0.2% behind plans with fewer steps.
   const ChosenPlan chosen = choose(1e-5, 9e-8, 1);
   EXPECT_EQ(chosen.name, "ring");
-  EXPECT_NE(chosen.reason.find("nobody meets a second sender"), std::string::npos) << chosen.reason;
+  EXPECT_NE(chosen.reason.find("no rank hears from a second sender"), std::string::npos) << chosen.reason;
 }
 
 TEST(Choice, TakesNoRingWhereItIsPredictedToBeMuchSlower) {

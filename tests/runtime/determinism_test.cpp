@@ -19,6 +19,7 @@
 #include "support/collective_cases.hpp"
 #include "support/configurations.hpp"
 #include "support/rank_groups.hpp"
+#include "support/seed.hpp"
 #include "support/shared_array.hpp"
 
 namespace gar {
@@ -195,7 +196,7 @@ std::vector<Variant> reproducible_runs() {
 
 TEST(Reproducible, SumsDoNotDependOnAnything) {
   std::vector<std::uint64_t> expected;
-  std::mt19937_64 random(1);
+  std::mt19937_64 random(test::seed(1));
   for (const Variant& run : reproducible_runs()) {
     SCOPED_TRACE(run.name);
     std::vector<int> contributors(static_cast<std::size_t>(run.num_ranks), -1);
@@ -274,7 +275,7 @@ std::string reproducible_bits(Via via, const std::vector<int>& contributors, std
 }
 
 TEST(Reproducible, Extremes) {
-  std::mt19937_64 random(9);
+  std::mt19937_64 random(test::seed(9));
   std::vector<std::uint64_t> floats;
   std::vector<std::uint64_t> doubles;
   for (const int num_ranks : {6, 6, 6, 7, 9, 12}) {

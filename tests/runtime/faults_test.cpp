@@ -21,6 +21,7 @@
 #include "gar/communicator.hpp"
 #include "support/collective_cases.hpp"
 #include "support/rank_groups.hpp"
+#include "support/seed.hpp"
 #include "support/shared_array.hpp"
 #include "support/shm_sandbox.hpp"
 
@@ -117,7 +118,7 @@ class Job {
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 TEST_F(Faults, OneOfEightIsKilledInTheMiddleOfARun) {
-  std::mt19937_64 random(1);
+  std::mt19937_64 random(test::seed(1));
   for (int trial = 0; trial < test::scaled(3, 20, 100); ++trial) {
     SCOPED_TRACE("trial " + std::to_string(trial));
     const int victim = trial < 8 ? trial : static_cast<int>(random() % 8);
@@ -135,7 +136,7 @@ TEST_F(Faults, OneOfEightIsKilledInTheMiddleOfARun) {
 // that dies before it has come is missed when the time limit ends. What a killed rank 0 leaves behind is removed by the
 // next job at the latest.
 TEST_F(Faults, OneOfEightIsKilledWhileTheyStart) {
-  std::mt19937_64 random(2);
+  std::mt19937_64 random(test::seed(2));
   for (int trial = 0; trial < test::scaled(2, 10, 60); ++trial) {
     SCOPED_TRACE("trial " + std::to_string(trial));
     const int victim = trial % 2 == 0 ? 0 : static_cast<int>(random() % 8);
@@ -201,7 +202,7 @@ TEST_F(Faults, OneExitsWithoutLeaving) {
 TEST_F(Faults, LeavingAfterTheLastOperationIsNoFault) {
   for (const std::size_t count : {std::size_t{1}, std::size_t{3000}, std::size_t{1'000'003}}) {
     const auto outcomes = test::run_processes(6, [&](test::Member& member) {
-      std::mt19937_64 random(static_cast<std::uint64_t>(member.rank) + count);
+      std::mt19937_64 random(test::seed(static_cast<std::uint64_t>(member.rank) + count));
       for (int i = 0; i < test::scaled(5, 20, 200); ++i) {
         Communicator communicator = member.communicator({});
         for (int k = 0; k < i % 3; ++k) reduce(communicator, count);

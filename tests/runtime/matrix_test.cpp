@@ -15,6 +15,7 @@
 #include "support/collective_cases.hpp"
 #include "support/configurations.hpp"
 #include "support/rank_groups.hpp"
+#include "support/seed.hpp"
 
 namespace gar {
 namespace {
@@ -32,7 +33,7 @@ std::vector<Case> cases_for(const Configuration& configuration, int num_ranks, V
   const std::string kind = configuration.name.substr(0, configuration.name.find(':'));
   const auto position = std::find(std::begin(kRanks), std::end(kRanks), num_ranks) - std::begin(kRanks);
   const int per_group = test::scaled(num_ranks > 8 ? 2 : 6, 24, 0);
-  test::CaseDealer dealer(std::hash<std::string>{}(kind));
+  test::CaseDealer dealer(test::seed(std::hash<std::string>{}(kind)));
   for (std::ptrdiff_t i = 0; i < (2 * position + (via == Via::kThreads ? 0 : 1)) * per_group; ++i) {
     dealer.deal(num_ranks);
   }
@@ -63,7 +64,8 @@ TEST_P(Matrix, IsRight) {
   const Via via = std::get<0>(GetParam());
   const int num_ranks = std::get<1>(GetParam());
   const auto seed = static_cast<std::uint64_t>(num_ranks) * 2 + (via == Via::kThreads ? 0 : 1);
-  const std::vector<Configuration> all = test::configurations(num_ranks, seed, test::scaled<std::size_t>(1, 1, 3));
+  const std::vector<Configuration> all =
+      test::configurations(num_ranks, test::seed(seed), test::scaled<std::size_t>(1, 1, 3));
   const auto body = [&](test::Member& member) { run_configurations(member, all, via); };
   EXPECT_EQ(test::failures(test::run_ranks(via, num_ranks, body, 7200)), "");
 }

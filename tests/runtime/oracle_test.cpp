@@ -8,6 +8,7 @@
 
 #include "support/collective_cases.hpp"
 #include "support/collective_oracle.hpp"
+#include "support/seed.hpp"
 
 namespace gar {
 namespace {
@@ -31,7 +32,7 @@ TEST(Oracle, ReductionsAreTheSameInEveryOrder) {
   constexpr std::int64_t kCount = 200;
   for (const test::TypedOp& typed : test::typed_ops()) {
     test::Oracle oracle(typed.type, typed.op, 16, 7, kCount);
-    std::mt19937_64 random(3);
+    std::mt19937_64 random(test::seed(3));
     std::vector<std::vector<std::byte>> operands(16);
     for (int r = 0; r < 16; ++r) {
       operands[static_cast<std::size_t>(r)].resize(static_cast<std::size_t>(kCount * oracle.size()));

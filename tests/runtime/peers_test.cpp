@@ -15,6 +15,7 @@
 #include "gar/reduction.hpp"
 #include "runtime/mailbox_protocol.hpp"
 #include "runtime/schedule.hpp"
+#include "support/seed.hpp"
 
 namespace gar {
 namespace {
@@ -37,7 +38,7 @@ class PlayedStreams {
         size_(static_cast<int>(plan.num_ranks)),
         count_(count),
         in_place_(in_place),
-        random_(seed) {
+        random_(static_cast<std::mt19937::result_type>(test::seed(seed))) {
     TransportLimits limits;
     limits.num_slots = 1;
     limits.needs_sources = true;

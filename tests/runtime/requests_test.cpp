@@ -18,6 +18,7 @@
 #include "gar/communicator.hpp"
 #include "support/collective_cases.hpp"
 #include "support/rank_groups.hpp"
+#include "support/seed.hpp"
 #include "support/shared_array.hpp"
 
 namespace gar {
@@ -225,7 +226,7 @@ TEST_P(Requests, BlockingCallsBetweenNonBlockingOnes) {
           requests.push_back(communicator.start_all_reduce(std::span(mine)));
         }
       }
-      std::mt19937_64 random(static_cast<std::uint64_t>(member.rank + round));
+      std::mt19937_64 random(test::seed(static_cast<std::uint64_t>(member.rank + round)));
       std::shuffle(requests.begin(), requests.end(), random);
       for (Request& request : requests) request.wait();
       for (int i = 0; i < 12; ++i) {
@@ -246,9 +247,9 @@ TEST_P(Requests, AHundredAtOnceOnFourCommunicators) {
       options.staging_bytes = *algorithm == 'r' ? 64 << 10 : 0;
       communicators.push_back(member.communicator(options));
     }
-    std::mt19937_64 own(static_cast<std::uint64_t>(member.rank) + 1);
+    std::mt19937_64 own(test::seed(static_cast<std::uint64_t>(member.rank) + 1));
     for (std::uint64_t round = 0; round < test::scaled<std::uint64_t>(1, 3, 30); ++round) {
-      test::CaseDealer dealer(round);
+      test::CaseDealer dealer(test::seed(round));
       std::vector<std::unique_ptr<test::CaseRun>> runs;
       std::vector<Request> requests;
       for (std::uint64_t i = 0; i < 100; ++i) {

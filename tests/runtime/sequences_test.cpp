@@ -13,6 +13,7 @@
 #include "support/collective_cases.hpp"
 #include "support/configurations.hpp"
 #include "support/rank_groups.hpp"
+#include "support/seed.hpp"
 
 namespace gar {
 namespace {
@@ -79,7 +80,7 @@ class Sequences : public ::testing::TestWithParam<Via> {};
 
 TEST_P(Sequences, AreRight) {
   const std::uint64_t num_sequences = test::scaled<std::uint64_t>(15, 150, 2000);
-  std::mt19937_64 random(GetParam() == Via::kThreads ? 1 : 2);
+  std::mt19937_64 random(test::seed(GetParam() == Via::kThreads ? 1 : 2));
   for (std::uint64_t i = 0; i < num_sequences; ++i) {
     const std::uint64_t seed = random();
     const int num_ranks = 1 + static_cast<int>(random() % (i % 10 == 0 ? 16 : 6));

@@ -13,6 +13,7 @@
 #include "gar/communicator.hpp"
 #include "support/collective_cases.hpp"
 #include "support/rank_groups.hpp"
+#include "support/seed.hpp"
 #include "support/shared_array.hpp"
 #include "support/shm_sandbox.hpp"
 
@@ -82,6 +83,13 @@ std::string run_job(const std::string& name, int size,
   Processes processes;
   start_job(processes, name, size, options, [](Communicator& communicator) { reduce(communicator); });
   return texts(processes.collect());
+}
+
+// Nanoseconds in 63 bits end after 9.2e9 s.
+TEST_F(StartUp, ATimeLimitMayBeLongerThanAClockCounts) {
+  EXPECT_SANDBOXED("1g", [] {
+    for (const double seconds : {1e10, 1e300}) check(run_job("patient", 2, within(seconds)).empty(), "the job");
+  });
 }
 
 // --- names -----------------------------------------------------------------------------------------------------------
@@ -208,7 +216,7 @@ TEST_F(StartUp, WhatAKilledJobHasLeft) {
 
 TEST_F(StartUp, WholeJobsKilledAtAnyMoment) {
   EXPECT_SANDBOXED("2g", [] {
-    std::mt19937_64 random(7);
+    std::mt19937_64 random(test::seed(7));
     for (int trial = 0; trial < test::scaled(3, 15, 200); ++trial) {
       Processes killed;
       start_job(killed, "storm", 4, within(test::kNoLimit), [](Communicator& communicator) {
@@ -255,20 +263,31 @@ void expect_no_room(const std::vector<Processes::Outcome>& outcomes) {
   }
 }
 
+// The memory is not in /dev/shm, which is small in many containers.
 TEST_F(StartUp, NoRoomInShm) {
   EXPECT_SANDBOXED("1m", [] {
     fill_shm();
-    Processes processes;
-    start_job(processes, "full", 4, within(test::kNoLimit), [](Communicator&) {});
-    expect_no_room(processes.collect());
+    const std::string problem = run_job("full", 4);
+    check(problem.empty(), problem);
     std::filesystem::remove("/dev/shm/filler");
   });
 }
 
-TEST_F(StartUp, TooLittleRoomForTheStaging) {
+TEST_F(StartUp, NoRoomForAMeetingPlace) {
+  EXPECT_SANDBOXED("1m,nr_inodes=3", [] {
+    for (int i = 0; std::ofstream("/dev/shm/filler" + std::to_string(i)).is_open(); ++i) {
+    }
+    Processes processes;
+    start_job(processes, "full", 4, within(test::kNoLimit), [](Communicator&) {});
+    expect_no_room(processes.collect());
+    for (const std::string& name : test::shm_entries(true)) std::filesystem::remove("/dev/shm/" + name);
+  });
+}
+
+TEST_F(StartUp, MoreMemoryThanThereIs) {
   EXPECT_SANDBOXED("8m", [] {
     CommunicatorOptions options = within(test::kNoLimit);
-    options.staging_bytes = 4 << 20;
+    options.staging_bytes = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     Processes processes;
     start_job(processes, "tight", 4, options, [](Communicator&) {});
     expect_no_room(processes.collect());

@@ -1,7 +1,7 @@
 // Every plan that gentree+ says it searches, by plain enumeration: for small trees only.
 //
-// Written from the list at the top of src/planner/gentree_plus.cpp and from nothing else of the planner. A part is a
-// plan for the servers below one node. Units are so many that no share has to be rounded.
+// Written from the list at the top of src/planner/gentree_plus/gentree_plus.cpp and from nothing else of the planner. A
+// part is a plan for the servers below one node. Units are so many that no share has to be rounded.
 #pragma once
 
 #include <algorithm>

@@ -3,6 +3,7 @@ import contextlib
 import io
 import json
 import os
+import stat
 import sys
 import tempfile
 import unittest
@@ -12,7 +13,7 @@ sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "testbed"))
 
-from gar_testbed import cli, launch, layout, measure, state, system, topology, units  # noqa: E402
+from gar_testbed import cli, launch, layout, measure, network, private, state, system, topology, units  # noqa: E402
 from gar_testbed.errors import BadInput, Error, UsageError  # noqa: E402
 
 
@@ -101,7 +102,7 @@ class Arguments(unittest.TestCase):
 
     def test_root(self):
         for words in ("up --hosts 3", "status", "run -- true", "exec h0 -- true", "cut h0", "heal h0", "counters",
-                      "measure", "check", "down"):
+                      "measure", "topology", "check", "down"):
             self.check(words, 4, "needs root")
 
     def test_help_has_examples(self):
@@ -324,6 +325,203 @@ class States(unittest.TestCase):
             self.allowed.append("vegas")
             state.release_tcp("a")
         self.assertEqual(self.allowed, ["reno", "bbr", "vegas"])
+
+
+class Places(unittest.TestCase):
+    """What other users of the machine may have prepared where we, as root, are about to work."""
+
+    SOMEBODY = 65534
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.top = os.path.realpath(directory.name)
+        self.base = os.path.join(self.top, "base")
+        self.use(self.base)
+
+    def use(self, path):
+        patch = mock.patch.dict(os.environ, {"GAR_TESTBED_DIR": path})
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def refuses(self, words):
+        """Every way to the state of a cluster, whatever is done with it."""
+        def locked():
+            with state.lock():
+                self.fail("the lock was given")
+
+        def run_locked():
+            with state.run_lock("garvc"):
+                self.fail("the run was allowed")
+
+        for act in (locked, run_locked, lambda: state.save(star(), "up"), lambda: state.load("garvc"),
+                    lambda: state.exists("garvc"), lambda: network._write_scripts(star()),
+                    lambda: launch.export_topology(star(), None, 4, 1)):
+            with mock.patch.dict(os.environ, clear=False), self.assertRaisesRegex(Error, words):
+                os.environ.pop("GAR_TOPOLOGY", None)
+                act()
+
+    def test_ours_is_ours_alone(self):
+        with state.lock():
+            state.save(star(), "up")
+            network._write_scripts(star())
+            for path in (self.base, state.directory("garvc")):
+                self.assertEqual(stat.S_IMODE(os.lstat(path).st_mode), 0o700)
+            modes = {name: stat.S_IMODE(os.lstat(os.path.join(state.directory("garvc"), name)).st_mode)
+                     for name in os.listdir(state.directory("garvc"))}
+            self.assertEqual(modes, {"state.json": 0o600, "hosts": 0o644, "enter": 0o700, "agent": 0o700})
+            state.forget("garvc")
+        self.assertFalse(os.path.exists(self.base))
+
+    def test_a_place_without_programs_is_no_reason_to_use_one_that_is_open_to_all(self):
+        real = os.statvfs
+
+        def statvfs(path):
+            return mock.Mock(f_flag=os.ST_NOEXEC) if path == noexec or noexec == "all" else real(path)
+
+        with mock.patch.dict(os.environ), mock.patch("os.statvfs", statvfs):
+            del os.environ["GAR_TESTBED_DIR"]
+            noexec = "/run"
+            parent = os.path.dirname(state.base_directory())
+            self.assertNotEqual(parent, noexec)
+            found = os.lstat(parent)
+            self.assertTrue(stat.S_ISDIR(found.st_mode))
+            self.assertEqual((found.st_uid, found.st_mode & 0o022), (0, 0), parent)
+            noexec = "all"
+            with self.assertRaisesRegex(Error, "/run or /var/lib; GAR_TESTBED_DIR"):
+                state.base_directory()
+
+    def test_planted_links(self):
+        elsewhere = os.path.join(self.top, "elsewhere")
+        os.mkdir(elsewhere, 0o700)
+        os.mkdir(os.path.join(elsewhere, "garvc.cluster"), 0o700)
+        for link in (self.base, os.path.join(self.top, "way")):
+            os.symlink(elsewhere, link)
+        self.refuses("base is a link")
+        self.use(os.path.join(self.top, "way", "base"))
+        self.refuses("way is a link")
+        self.assertEqual(os.listdir(elsewhere), ["garvc.cluster"])
+        self.assertEqual(os.listdir(os.path.join(elsewhere, "garvc.cluster")), [])
+
+    def test_a_planted_link_to_a_cluster(self):
+        elsewhere = os.path.join(self.top, "elsewhere")
+        os.makedirs(elsewhere, 0o700)
+        os.mkdir(self.base, 0o700)
+        os.symlink(elsewhere, os.path.join(self.base, "garvc.cluster"))
+        with self.assertRaisesRegex(Error, "garvc.cluster is a link"):
+            state.save(star(), "up")
+        state.forget("garvc")
+        self.assertEqual(os.listdir(elsewhere), [])
+
+    def test_planted_files(self):
+        os.mkdir(self.base, 0o700)
+        victim = os.path.join(self.top, "victim")
+        with open(victim, "w", encoding="ascii") as file:
+            file.write("precious")
+        state.save(star(), "up")
+        for name in ("lock", "tcp_allowed.json"):
+            os.symlink(victim, os.path.join(self.base, name))
+        for name in ("run.lock", "enter", "agent", "hosts"):
+            os.symlink(victim, os.path.join(state.directory("garvc"), name))
+        with self.assertRaisesRegex(Error, "lock is a link"), state.lock():
+            pass
+        with self.assertRaisesRegex(Error, "run.lock is a link"), state.run_lock("garvc"):
+            pass
+        with self.assertRaisesRegex(Error, "tcp_allowed.json is a link"):
+            state.release_tcp("garvc")
+        network._write_scripts(star())
+        output = os.path.join(self.top, "network.json")
+        os.symlink(victim, output)
+        with self.assertRaisesRegex(Error, "network.json: it is a link"):
+            topology.write(output, star(), None)
+        with open(victim, encoding="ascii") as file:
+            self.assertEqual(file.read(), "precious")
+
+    def test_places_where_others_write(self):
+        os.mkdir(self.base)
+        os.chmod(self.base, 0o777)
+        self.refuses("mode 0777|others can write to .*base")
+        os.chmod(self.base, 0o1777)
+        with self.assertRaisesRegex(Error, "mode 1777; accepted: 0755"), state.lock():
+            pass
+        self.use(os.path.join(self.base, "below"))
+        os.chmod(self.base, 0o777)
+        self.refuses("others can write to .*base")
+        self.assertEqual(os.listdir(self.base), [])
+
+    def test_a_cluster_that_others_read(self):
+        os.mkdir(self.base, 0o700)
+        state.save(star(), "up")
+        os.chmod(state.directory("garvc"), 0o755)
+        with self.assertRaisesRegex(Error, "mode 0755; accepted: 0700"):
+            state.load("garvc")
+
+    def test_what_belongs_to_somebody_else(self):
+        os.mkdir(self.base, 0o700)
+        state.save(star(), "up")
+        with mock.patch("os.geteuid", lambda: os.lstat(self.base).st_uid + 1):
+            self.refuses("belongs to user")
+
+    def test_another_user_comes_first(self):
+        """A user who is not root leaves a cluster of his own, with a script that root would run."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root, to be two users")
+        os.chmod(self.top, 0o1777)
+        mark = os.path.join(self.top, "ran")
+        planted = json.dumps({"schema": state.SCHEMA, "phase": "up", "layout": vars(star()), "measured": None})
+        files = (("state.json", planted.encode()), ("enter", b"#!/bin/sh\ntouch " + mark.encode()))
+        child = os.fork()
+        if child == 0:
+            try:  # with system calls alone: Python's own files may be closed to this user
+                os.setgroups([])
+                os.setgid(self.SOMEBODY)
+                os.setuid(self.SOMEBODY)
+                os.mkdir(self.base, 0o755)
+                os.mkdir(self.base + "/garvc.cluster", 0o755)
+                for name, text in files:
+                    file = os.open(self.base + "/garvc.cluster/" + name, os.O_WRONLY | os.O_CREAT, 0o755)
+                    os.write(file, text)
+                    os.close(file)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), \
+                mock.patch.object(system, "raise_on_signals"), mock.patch.object(system, "require_tools"), \
+                mock.patch.object(network, "missing_namespaces", lambda _: []):
+            code = cli.main(["exec", "h0", "--", "true"])
+        self.assertFalse(os.path.exists(mark), "root has run the script")
+        self.assertEqual(code, 4)
+        self.assertIn("belongs to user %d" % self.SOMEBODY, err.getvalue())
+        self.refuses("base belongs to user %d" % self.SOMEBODY)
+
+    def test_the_lock_of_the_tests(self):
+        sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+        from alone import PLACE, alone
+        found = os.lstat(os.path.dirname(PLACE))
+        self.assertEqual((found.st_uid, found.st_mode & 0o022), (0, 0))  # nobody but root comes first
+        place = os.path.join(self.top, "lock")
+        victim = os.path.join(self.top, "victim")
+        os.mkdir(victim, 0o700)
+        os.symlink(victim, place)
+        with self.assertRaisesRegex(Error, "is a link"):
+            alone(place)
+        os.remove(place)
+        os.close(alone(place))
+        self.assertEqual(stat.S_IMODE(os.lstat(place).st_mode), 0o700)
+        os.chmod(place, 0o755)  # then another user can hold the lock for ever
+        with self.assertRaisesRegex(Error, "mode 0755; accepted: 0700"):
+            alone(place)
+
+    def test_names_are_made_one_at_a_time(self):
+        """A file that is being written has a name that nobody knows beforehand, and nothing stays when it fails."""
+        os.mkdir(self.base, 0o700)
+        fd = private.open_directory(self.base)
+        self.addCleanup(os.close, fd)
+        with self.assertRaises(UnicodeEncodeError):
+            private.write_file(fd, "x", "\u20ac")
+        self.assertEqual(os.listdir(self.base), [])
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ declare -A uses=(
 )
 # Public header: the module that it belongs to.
 declare -A home=(
-  [errors]=base [version]=base [format]=base [quantity]=base [data_type]=base [stats]=base [environment]=base
+  [errors]=base [version]=base [format]=base [quantity]=base [data_type]=base [stats]=base [environment]=base [limits]=base
   [topology]=topology [shapes]=topology
   [plan]=plan [algorithms]=plan [verify]=plan
   [model]=model

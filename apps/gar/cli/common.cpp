@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <numeric>
 
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "gar/topology.hpp"
 
 namespace gar::cli {
@@ -15,7 +17,7 @@ namespace {
 
 void print_error(const Context& context, std::string_view message) {
   const std::string text =
-      fmt::format("{} {}\n", paint("gar:", Paint::kRed, use_color(context.color, stderr)), message);
+      fmt::format("{} {}\n", paint("gar:", Paint::kRed, use_color(context.color, stderr)), escaped(message));
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
@@ -125,9 +127,14 @@ int run_verb(const Context& context) {
 }
 
 void print_failure(std::string_view message) {
-  const std::string text = fmt::format("gar: {}\n", message);
+  const std::string text = fmt::format("gar: {}\n", escaped(message));
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
+}
+
+void print_note(std::string_view text) {
+  const std::string line = fmt::format("gar: note: {}\n", escaped(text));
+  std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 int run_program(CLI::App& program, Context& context, int argc, const char* const* argv) {
@@ -179,6 +186,17 @@ VectorSize vector_size(const SizeArgs& args) {
                             : vector_size_of_count("--count", args.count, dtype);
 }
 
+double parse_timeout(const std::string& text) {
+  constexpr double kLeast = 1e-3;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= kLeast && value <= kMaxSeconds)) {
+    throw UsageError(fmt::format("--timeout '{}': accepted is a number of seconds from {:g} to {:g}, such as 30 or 0.5",
+                                 text, kLeast, kMaxSeconds));
+  }
+  return value;
+}
+
 void set_examples(CLI::App& app, const std::vector<Example>& examples) {
   std::string footer = "Examples:";
   for (const Example& example : examples) footer += fmt::format("\n  # {}\n  {}", example.what, example.command);
@@ -217,6 +235,15 @@ std::vector<std::string> closest_words(std::string_view text, const std::vector<
   std::copy_if(words.begin(), words.end(), std::back_inserter(result),
                [&](const std::string& word) { return edit_distance(text, word) <= 2; });
   return result;
+}
+
+std::int64_t parse_ranks(const std::string& text) {
+  constexpr std::size_t kMaxDigits = 9;
+  const bool is_number = text.size() <= kMaxDigits && text.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number || text.find_first_not_of('0') == std::string::npos) {
+    throw UsageError(fmt::format("--ranks '{}': accepted: a whole number of ranks, such as 12", text));
+  }
+  return std::stoll(text);
 }
 
 }  // namespace gar::cli

@@ -1,4 +1,4 @@
-// What the verbs share: exit codes, the options that several of them have, and how a verb is run.
+// What the verbs share: the options that several of them have, and how a verb is run.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -37,6 +37,8 @@ int run_verb(const Context& context);
 
 /// One line about a failure on standard error, without colour: from any rank.
 void print_failure(std::string_view message);
+/// "gar: note: TEXT" on standard error.
+void print_note(std::string_view text);
 
 /// Parses the command line and runs the verb: the whole of main().
 int run_program(CLI::App& program, Context& context, int argc, const char* const* argv);
@@ -57,6 +59,11 @@ struct SizeArgs {
 void add_size_options(CLI::App& verb, SizeArgs& args);
 /// Throws UsageError.
 VectorSize vector_size(const SizeArgs& args);
+/// `--ranks`. Throws UsageError.
+std::int64_t parse_ranks(const std::string& text);
+
+/// `--timeout` in seconds. Throws UsageError.
+double parse_timeout(const std::string& text);
 
 /// A line of the help's footer: what it does, and the command.
 struct Example {

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "apps/gar/cli/common.hpp"
 
 namespace gar::cli {
@@ -28,10 +26,7 @@ Network load_network(const NetworkArgs& args, Notes notes) {
         "as gar fit writes it");
   Network network = gar::load_network(args.topology, args.profile);
   if (notes == Notes::kOmit) return network;
-  for (const std::string& note : network.notes) {
-    const std::string text = fmt::format("gar: note: {}\n", note);
-    std::fwrite(text.data(), 1, text.size(), stderr);
-  }
+  for (const std::string& note : network.notes) print_note(note);
   return network;
 }
 

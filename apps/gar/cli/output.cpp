@@ -30,6 +30,32 @@ std::string_view escape_of(Paint paint) {
   return "";
 }
 
+constexpr std::string_view kPlainAgain = "\x1b[0m";
+
+/// The bytes of the escape sequence of ours that `text` begins with; 0 when it begins with none.
+std::size_t own_escape(std::string_view text) {
+  if (text.starts_with(kPlainAgain)) return kPlainAgain.size();
+  for (const Paint paint : {Paint::kBold, Paint::kDim, Paint::kGreen, Paint::kYellow, Paint::kRed, Paint::kCyan}) {
+    if (text.starts_with(escape_of(paint))) return escape_of(paint).size();
+  }
+  return 0;
+}
+
+/// What goes to a terminal: lines, tabs and our own colours. All else that is no plain text is escaped.
+std::string for_terminal(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t special = std::min(text.find_first_of("\n\t\x1b"), text.size());
+    out += escaped(text.substr(0, special));
+    text.remove_prefix(special);
+    if (text.empty()) break;
+    const std::size_t kept = text.front() == '\x1b' ? own_escape(text) : 1;
+    out += kept > 0 ? std::string(text.substr(0, kept)) : escaped(text.substr(0, 1));
+    text.remove_prefix(std::max<std::size_t>(kept, 1));
+  }
+  return out;
+}
+
 }  // namespace
 
 bool use_color(ColorMode mode, std::FILE* stream) {
@@ -43,7 +69,7 @@ bool use_color(ColorMode mode, std::FILE* stream) {
 
 std::string paint(std::string_view text, Paint paint, bool enabled) {
   if (!enabled || paint == Paint::kPlain || text.empty()) return std::string(text);
-  return fmt::format("{}{}\x1b[0m", escape_of(paint), text);
+  return fmt::format("{}{}{}", escape_of(paint), text, kPlainAgain);
 }
 
 std::size_t display_width(std::string_view text) {
@@ -53,6 +79,7 @@ std::size_t display_width(std::string_view text) {
 
 void Table::add_row(std::vector<Cell> cells) {
   cells.resize(columns_.size(), Cell(""));
+  for (Cell& cell : cells) cell.text = escaped(cell.text);
   rows_.push_back(std::move(cells));
 }
 
@@ -87,8 +114,10 @@ std::string Table::to_string(bool color) const {
   return out;
 }
 
-std::string list_item(std::string_view text) {
+std::string list_item(std::string_view item) {
   constexpr std::size_t kColumns = 120;
+  const std::string safe = escaped(item);
+  std::string_view text = safe;
   std::string out;
   std::string line = "  ";
   bool is_empty = true;  // of words
@@ -108,6 +137,9 @@ std::string list_item(std::string_view text) {
   return out + line + '\n';
 }
 
-void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(std::string_view text) {
+  const std::string shown = for_terminal(text);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
 
 }  // namespace gar::cli

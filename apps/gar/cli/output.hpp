@@ -42,7 +42,7 @@ struct Cell {
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// Cells from the left; missing ones stay empty.
+  /// Cells from the left; missing ones stay empty. Texts are escaped (gar::escaped).
   void add_row(std::vector<Cell> cells);
   /// The lines, each with its end of line and without blanks before it.
   [[nodiscard]] std::string to_string(bool color) const;
@@ -53,9 +53,9 @@ class Table {
 };
 
 /// An item of a list: two blanks before its first line, four before the others, at most 120 columns, broken at blanks.
-std::string list_item(std::string_view text);
+std::string list_item(std::string_view item);
 
-/// Writes text to standard output.
+/// Writes text to standard output. Whatever names it holds, a terminal gets nothing but lines, tabs, text and colours.
 void print(std::string_view text);
 
 }  // namespace gar::cli

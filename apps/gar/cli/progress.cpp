@@ -6,6 +6,8 @@
 
 #include <cstdio>
 
+#include "gar/format.hpp"
+
 namespace gar::cli {
 namespace {
 
@@ -26,7 +28,7 @@ bool ProgressLine::is_due() const { return is_terminal_ && Clock::now() >= next_
 void ProgressLine::show(std::string_view text) {
   if (!is_due()) return;
   next_ = Clock::now() + every_;
-  write_progress(fmt::format("\r\x1b[K{}", text));
+  write_progress(fmt::format("\r\x1b[K{}", escaped(text)));
   is_shown_ = true;
 }
 
@@ -36,7 +38,7 @@ void ProgressLine::clear() {
 }
 
 void print_progress(std::string_view text) {
-  if (is_progress_shown()) write_progress(fmt::format("{}\n", text));
+  if (is_progress_shown()) write_progress(fmt::format("{}\n", escaped(text)));
 }
 
 }  // namespace gar::cli

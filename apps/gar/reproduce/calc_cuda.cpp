@@ -101,12 +101,9 @@ std::int64_t count_that_fits(const CudaSession& session, std::int64_t count) {
                       static_cast<double>(sizeof(float) * (kMaxCalcFanIn + 1));
   if (static_cast<double>(count) <= fits) return count;
   const auto less = std::max(static_cast<std::int64_t>(fits) / kRounded * kRounded, kMinDeviceCount);
-  std::fputs(
-      fmt::format("gar: note: {} vectors of {} floats do not fit the GPU's free memory ({}): {} floats instead\n",
-                  kMaxCalcFanIn + 1, format_count(count), format_bytes(static_cast<double>(session.free_bytes())),
-                  format_count(less))
-          .c_str(),
-      stderr);
+  print_note(fmt::format("{} vectors of {} floats do not fit the GPU's free memory ({}): {} floats instead",
+                         kMaxCalcFanIn + 1, format_count(count),
+                         format_bytes(static_cast<double>(session.free_bytes())), format_count(less)));
   return less;
 }
 

@@ -28,7 +28,6 @@
 namespace gar::cli {
 namespace {
 
-constexpr double kSame = 1e-9;  // relative
 constexpr std::array<const char*, 3> kBaselines{"ring", "cps", "rhd"};
 
 struct NetworkInfo {
@@ -38,7 +37,7 @@ struct NetworkInfo {
   const char* hring;  // nullptr: a ring of rings makes no sense
 };
 
-constexpr NetworkInfo kNetworks[] = {
+constexpr NetworkInfo kSimuNetworks[] = {
     {"ss24", "24 servers on one switch", "hcps:8x3", nullptr},
     {"ss32", "32 servers on one switch", "hcps:8x4", nullptr},
     {"sym384", "16 racks of 24 servers", nullptr, "hring:24x16"},
@@ -319,7 +318,7 @@ void add_rows(Table& table, const SimuColumn& column) {
 }
 
 void print_networks(const std::vector<SimuColumn>& columns, bool color) {
-  for (const NetworkInfo& info : kNetworks) {
+  for (const NetworkInfo& info : kSimuNetworks) {
     Table table({{"floats", true},
                  {"algorithm"},
                  {"paper", true},
@@ -388,7 +387,7 @@ bool reproduce_gentreesimu(const Context& context, Json& document) {
   std::vector<SimuColumn> columns;
   {
     ProgressLine progress;
-    for (const NetworkInfo& info : kNetworks) {
+    for (const NetworkInfo& info : kSimuNetworks) {
       NetworkSimulation network(info, progress);
       for (const std::int64_t size : kSimuSizes) columns.push_back(network.at(size));
     }

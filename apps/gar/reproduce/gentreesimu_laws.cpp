@@ -23,7 +23,7 @@ namespace {
 
 constexpr PaperParams kParams;
 
-constexpr SimuRow kRows[] = {
+constexpr SimuRow kSimuRows[] = {
     {"ss24", "gentree", {0.203, 0.503, 1.404}},
     {"ss24", "ring", {1.082, 1.376, 2.288}},
     {"ss24", "cps", {0.203, 0.562, 1.673}},
@@ -47,7 +47,7 @@ constexpr SimuRow kRows[] = {
     {"cdc384", "cps", {11.890, 37.799, 117.882}},
 };
 
-struct Network {
+struct LawNetwork {
   std::string_view name;
   std::int64_t racks;    // 1: a single switch
   std::int64_t servers;  // of each rack; 0 when they differ
@@ -58,7 +58,7 @@ constexpr double kSwitchPath = 3 * kParams.alpha;  // server, switch, server
 constexpr double kRootPath = 5 * kParams.alpha;
 constexpr double kCrossPath = 4 * kParams.alpha + kParams.cross_alpha;
 
-constexpr Network kNetworks[] = {
+constexpr LawNetwork kLawNetworks[] = {
     {"ss24", 1, 24, {24, kSwitchPath, kParams.server_link.beta}},
     {"ss32", 1, 32, {32, kSwitchPath, kParams.server_link.beta}},
     {"sym384", 16, 24, {24 + 16, kRootPath, 24 * kParams.inner_link.beta}},
@@ -67,10 +67,10 @@ constexpr Network kNetworks[] = {
     {"cdc384", 16, 0, {24 + 16, kCrossPath, 32 * kParams.cross_link.beta}},
 };
 
-const Network* find_network(std::string_view name) {
-  const auto* const it = std::find_if(std::begin(kNetworks), std::end(kNetworks),
-                                      [&](const Network& network) { return network.name == name; });
-  return it == std::end(kNetworks) ? nullptr : it;
+const LawNetwork* find_network(std::string_view name) {
+  const auto* const it = std::find_if(std::begin(kLawNetworks), std::end(kLawNetworks),
+                                      [&](const LawNetwork& network) { return network.name == name; });
+  return it == std::end(kLawNetworks) ? nullptr : it;
 }
 
 double excess(std::int64_t senders, const LinkParams& link) {
@@ -79,10 +79,10 @@ double excess(std::int64_t senders, const LinkParams& link) {
 
 }  // namespace
 
-std::span<const SimuRow> simu_rows() { return kRows; }
+std::span<const SimuRow> simu_rows() { return kSimuRows; }
 
 std::optional<double> simu_seconds(std::string_view network, std::string_view algorithm, std::int64_t size) {
-  for (const SimuRow& row : kRows) {
+  for (const SimuRow& row : kSimuRows) {
     if (row.network != network || row.algorithm != algorithm) continue;
     for (std::size_t i = 0; i < kSimuSizes.size(); ++i) {
       if (kSimuSizes[i] == size) return row.seconds[i];
@@ -129,7 +129,7 @@ double rack_cps_seconds(std::int64_t racks, std::int64_t servers, double size_fl
 }
 
 std::optional<SimuLaw> simu_law(std::string_view network, std::string_view algorithm, std::int64_t size) {
-  const Network* const where = find_network(network);
+  const LawNetwork* const where = find_network(network);
   if (where == nullptr) return std::nullopt;
   if (algorithm == "ring") return SimuLaw::kRing;
   if (where->racks > 1) {
@@ -149,7 +149,7 @@ std::optional<SimuLaw> simu_law(std::string_view network, std::string_view algor
 std::optional<double> simu_law_seconds(std::string_view network, std::string_view algorithm, std::int64_t size) {
   const std::optional<SimuLaw> law = simu_law(network, algorithm, size);
   if (!law) return std::nullopt;
-  const Network& where = *find_network(network);
+  const LawNetwork& where = *find_network(network);
   const auto floats = static_cast<double>(size);
   switch (*law) {
     case SimuLaw::kRing:

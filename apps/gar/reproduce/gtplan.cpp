@@ -22,7 +22,7 @@
 namespace gar::cli {
 namespace {
 
-constexpr std::array<std::int64_t, 3> kSizes{10'000'000, 32'000'000, 100'000'000};
+constexpr std::array<std::int64_t, 3> kPaperSizes{10'000'000, 32'000'000, 100'000'000};
 constexpr int kMinType = 31;  // of kNumChoices
 constexpr int kMinExact = 27;
 constexpr int kNumChoices = 36;
@@ -33,10 +33,10 @@ struct PaperRow {
   const char* network;
   const char* name;
   std::int64_t servers;  // below a switch of this kind
-  std::array<const char*, kSizes.size()> plans;
+  std::array<const char*, kPaperSizes.size()> plans;
 };
 
-constexpr PaperRow kRows[] = {
+constexpr PaperRow kPaperRows[] = {
     {"ss24", "Root SW", 24, {"CPS", "8x3", "8x3"}},         {"ss32", "Root SW", 32, {"8x4", "8x4", "8x4"}},
     {"sym384", "Middle SW", 24, {"CPS", "8x3", "8x3"}},     {"sym384", "Root SW", 384, {"CPS", "8x2", "8x2"}},
     {"sym512", "Middle SW", 32, {"CPS", "8x4", "8x4"}},     {"sym512", "Root SW", 512, {"CPS", "8x2", "8x2"}},
@@ -61,7 +61,7 @@ std::string type_of(const std::string& table_name) {
 
 enum class Agreement { kExact, kType, kDiffers };
 
-struct Entry {
+struct PlanEntry {
   const PaperRow* row;
   std::int64_t size;
   std::string paper;
@@ -81,15 +81,15 @@ const SwitchCandidate* find(const SwitchChoice& choice, const std::string& name)
   return it == choice.candidates.end() ? nullptr : &*it;
 }
 
-std::vector<Entry> compute() {
-  std::vector<Entry> entries;
-  for (const PaperRow& row : kRows) {
+std::vector<PlanEntry> compute() {
+  std::vector<PlanEntry> entries;
+  for (const PaperRow& row : kPaperRows) {
     const Topology topology = builtin_topology(row.network);
-    for (std::size_t i = 0; i < kSizes.size(); ++i) {
-      const TreePlan tree = gentree(topology, static_cast<double>(kSizes[i]));
+    for (std::size_t i = 0; i < kPaperSizes.size(); ++i) {
+      const TreePlan tree = gentree(topology, static_cast<double>(kPaperSizes[i]));
       const auto at = std::find_if(tree.switches.begin(), tree.switches.end(),
                                    [&](const SwitchChoice& c) { return topology.num_servers(c.node) == row.servers; });
-      Entry e{&row, kSizes[i], row.plans[i], "nothing", Agreement::kDiffers, {}, {}};
+      PlanEntry e{&row, kPaperSizes[i], row.plans[i], "nothing", Agreement::kDiffers, {}, {}};
       if (at != tree.switches.end()) {
         e.choice = *at;
         e.ours = table_name(at->algorithm, at->factors);
@@ -109,8 +109,8 @@ bool is_same_cost(const Terms& a, const Terms& b) {
 }
 
 // A cell of the table where the same two plans cost the same as here, and the paper takes ours.
-const Entry* counter_example(const std::vector<Entry>& entries, const Entry& e) {
-  for (const Entry& other : entries) {
+const PlanEntry* counter_example(const std::vector<PlanEntry>& entries, const PlanEntry& e) {
+  for (const PlanEntry& other : entries) {
     if (other.size != e.size || other.paper != e.ours) continue;
     const SwitchCandidate* theirs = find(other.choice, e.paper);
     const SwitchCandidate* ours = find(other.choice, e.ours);
@@ -121,13 +121,13 @@ const Entry* counter_example(const std::vector<Entry>& entries, const Entry& e) 
 }
 
 // Most servers whose traffic meets on the link down to one child: in a stage of fan-in f, all those of f - 1 others.
-std::int64_t most_senders(const Entry& e, const std::vector<std::int64_t>& factors) {
+std::int64_t most_senders(const PlanEntry& e, const std::vector<std::int64_t>& factors) {
   std::int64_t children = 1;
   for (const std::int64_t f : factors) children *= f;
   return (*std::max_element(factors.begin(), factors.end()) - 1) * (e.row->servers / children);
 }
 
-std::string reason(const std::vector<Entry>& entries, const Entry& e) {
+std::string reason(const std::vector<PlanEntry>& entries, const PlanEntry& e) {
   if (!e.theirs) return fmt::format("{} is not among the candidates here", e.paper);
   std::string words = fmt::format("{} takes {} ({}) longer than {}: {}", e.paper, format_seconds(e.loss(), 3),
                                   format_percent(e.loss() / e.choice.seconds()), e.ours,
@@ -137,7 +137,7 @@ std::string reason(const std::vector<Entry>& entries, const Entry& e) {
   if (!e.choice.is_rearranged && theirs != ours) {
     words += fmt::format("; up to {} senders meet on the link to a child, {} with {}", theirs, ours, e.ours);
   }
-  if (const Entry* other = counter_example(entries, e)) {
+  if (const PlanEntry* other = counter_example(entries, e)) {
     words += fmt::format("; the paper takes {} at {}, where both cost the same as here", other->paper, other->place());
   }
   return words;
@@ -151,9 +151,9 @@ struct Summary {
   }
 };
 
-Summary summary_of(const std::vector<Entry>& entries) {
+Summary summary_of(const std::vector<PlanEntry>& entries) {
   Summary s;
-  for (const Entry& e : entries) {
+  for (const PlanEntry& e : entries) {
     (e.is_acps() ? s.acps : s.choices) += 1;
     if (e.is_acps()) {
       s.acps_agree += e.agreement == Agreement::kExact ? 1 : 0;
@@ -168,7 +168,7 @@ Summary summary_of(const std::vector<Entry>& entries) {
 constexpr const char* kAgreementNames[] = {"exact", "type", "differs"};
 constexpr Paint kAgreementPaints[] = {Paint::kGreen, Paint::kYellow, Paint::kRed};
 
-Json entry_json(const std::vector<Entry>& entries, const Entry& e) {
+Json entry_json(const std::vector<PlanEntry>& entries, const PlanEntry& e) {
   Json cell;
   cell["network"] = e.row->network;
   cell["switch"] = e.row->name;
@@ -185,7 +185,7 @@ Json entry_json(const std::vector<Entry>& entries, const Entry& e) {
   return cell;
 }
 
-std::string rows_text(const std::vector<Entry>& entries, bool color) {
+std::string rows_text(const std::vector<PlanEntry>& entries, bool color) {
   Table table({{"network"},
                {"switch"},
                {"floats", true},
@@ -196,7 +196,7 @@ std::string rows_text(const std::vector<Entry>& entries, bool color) {
                {"ours", true}});
   const char* network = "";
   const PaperRow* row = nullptr;
-  for (const Entry& e : entries) {
+  for (const PlanEntry& e : entries) {
     const auto mark = static_cast<std::size_t>(e.agreement);
     table.add_row({e.row->network == network ? "" : e.row->network, e.row == row ? "" : e.row->name,
                    format_count(e.size), e.paper, e.ours, Cell(kAgreementNames[mark], kAgreementPaints[mark]),
@@ -210,10 +210,10 @@ std::string rows_text(const std::vector<Entry>& entries, bool color) {
 }  // namespace
 
 bool reproduce_gtplan(const Context& context, Json& document) {
-  const std::vector<Entry> entries = compute();
+  const std::vector<PlanEntry> entries = compute();
   const Summary s = summary_of(entries);
   document["cells"] = Json::array();
-  for (const Entry& e : entries) document["cells"].push_back(entry_json(entries, e));
+  for (const PlanEntry& e : entries) document["cells"].push_back(entry_json(entries, e));
   document["summary"] = {
       {"choices", s.choices}, {"type", s.type}, {"exact", s.exact}, {"acps", s.acps}, {"acps_agree", s.acps_agree}};
   document["required"] = {{"type", kMinType}, {"exact", kMinExact}, {"acps_agree", kNumAcps}};
@@ -225,7 +225,7 @@ bool reproduce_gtplan(const Context& context, Json& document) {
       "model\n\n");
   print(rows_text(entries, color));
   print("\nwhere they differ, and what the model says:\n");
-  for (const Entry& e : entries) {
+  for (const PlanEntry& e : entries) {
     if (e.agreement == Agreement::kExact) continue;
     print(list_item(fmt::format("{} at {}: {}", e.place(), format_count(e.size), reason(entries, e))));
   }

@@ -18,6 +18,7 @@
 #include "apps/gar/reproduce/reproduce.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
+#include "gar/limits.hpp"
 #include "gar/profile_io.hpp"
 
 namespace gar::cli {
@@ -236,7 +237,7 @@ void show_measured_incast(const MeshFile& file, const Shape& paper, const Contex
     const auto control = std::find_if(shift.points.begin(), shift.points.end(),
                                       [&](const MeshPoint& s) { return s.servers == p.servers; });
     const bool has_control = control != shift.points.end();
-    table.add_row({fmt::format("{}", p.servers), format_count(std::llround(p.received)), format_seconds(p.seconds),
+    table.add_row({fmt::format("{}", p.servers), format_count(to_whole(p.received)), format_seconds(p.seconds),
                    fmt::format("{:.3f}", p.rise), p.counter >= 0 ? fmt::format("{:g}", p.counter) : "-",
                    has_control ? format_seconds(control->seconds) : "-",
                    has_control ? fmt::format("{:.3f}", control->rise) : "-"});

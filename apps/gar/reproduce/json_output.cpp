@@ -20,11 +20,7 @@ void print_json(const Json& document) {
 
 Json terms_json(const Terms& terms) {
   Json j;
-  j["alpha"] = terms.alpha;
-  j["beta"] = terms.beta;
-  j["gamma"] = terms.gamma;
-  j["delta"] = terms.delta;
-  j["epsilon"] = terms.epsilon;
+  for (const TermInfo& term : kTerms) j[std::string(term.name)] = terms.*term.seconds;
   return j;
 }
 

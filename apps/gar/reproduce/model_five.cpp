@@ -23,13 +23,13 @@ constexpr double kShareTolerance =
 
 constexpr std::array<const char*, 4> kParts = {"beta+gamma", "epsilon", "delta", "alpha"};
 
-struct Shares {
+struct PaperShares {
   const char* algorithm;
   std::array<double, kParts.size()> percent;  ///< in the order of kParts
 };
 
 // Read from the figure's own coordinates.
-constexpr Shares kPaperShares[] = {
+constexpr PaperShares kPaperShares[] = {
     {"ring", {75.66788655, 0, 13.35315645, 10.978957}},
     {"hcps:2x6", {86.20165249, 0, 11.52428509, 2.274062423}},
     {"hcps:3x4", {87.82097073, 0, 9.86224805, 2.316781219}},
@@ -50,7 +50,7 @@ std::array<double, kParts.size()> shares_of(const char* algorithm) {
 template <class F>
 std::string cheapest(F share) {
   const auto* best = std::max_element(std::begin(kPaperShares), std::end(kPaperShares),
-                                      [&](const Shares& a, const Shares& b) { return share(a) < share(b); });
+                                      [&](const PaperShares& a, const PaperShares& b) { return share(a) < share(b); });
   return best->algorithm;
 }
 
@@ -67,7 +67,7 @@ bool reproduce_model_five(const Context& context, Json& document) {
   }
   Table table(columns);
   document["cells"] = Json::array();
-  for (const Shares& paper : kPaperShares) {
+  for (const PaperShares& paper : kPaperShares) {
     const auto ours = shares_of(paper.algorithm);
     std::vector<Cell> row = {paper.algorithm};
     for (std::size_t i = 0; i < kParts.size(); ++i) {
@@ -90,8 +90,8 @@ bool reproduce_model_five(const Context& context, Json& document) {
     }
     table.add_row(std::move(row));
   }
-  const std::string paper_best = cheapest([](const Shares& s) { return s.percent[0]; });
-  const std::string our_best = cheapest([](const Shares& s) { return shares_of(s.algorithm)[0]; });
+  const std::string paper_best = cheapest([](const PaperShares& s) { return s.percent[0]; });
+  const std::string our_best = cheapest([](const PaperShares& s) { return shares_of(s.algorithm)[0]; });
   ok = ok && paper_best == our_best;
   document["largest_error"] = worst;
   document["tolerance"] = kShareTolerance;

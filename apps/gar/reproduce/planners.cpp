@@ -24,10 +24,10 @@
 namespace gar::cli {
 namespace {
 
-constexpr std::array<const char*, 6> kNetworks{"ss24", "ss32", "sym384", "sym512", "asy384", "cdc384"};
-constexpr std::array<std::int64_t, 3> kSizes{10'000'000, 32'000'000, 100'000'000};
+constexpr std::array<const char*, 6> kPlannerNetworks{"ss24", "ss32", "sym384", "sym512", "asy384", "cdc384"};
+constexpr std::array<std::int64_t, 3> kPlannerSizes{10'000'000, 32'000'000, 100'000'000};
 constexpr double kAim = 1.15;  // of GenTree+ over the lower bound, at the largest size
-constexpr double kSame = 1 + 1e-9;
+constexpr double kPlannerTie = 1 + 1e-9;
 
 struct Result {
   std::string algorithm;  // with factors
@@ -39,7 +39,7 @@ struct Result {
 enum Column : std::size_t { kGenTree, kNoRearrange, kPlus, kRing, kHring, kCps, kRhd, kHcps, kNumColumns };
 constexpr std::array<const char*, kNumColumns> kTitles{
     "gentree", "gentree-norearrange", "gentree+", "ring", "hring", "cps", "rhd", "hcps"};
-constexpr std::array<Column, 3> kBaselines{kRing, kCps, kRhd};
+constexpr std::array<Column, 3> kBaselineColumns{kRing, kCps, kRhd};
 
 struct Gap {
   double latency = 0, busiest = 0, fill = 0;  // seconds
@@ -48,7 +48,7 @@ struct Gap {
   std::int64_t steps = 0;                     // one chunk's way
 };
 
-struct Row {
+struct PlannerRow {
   std::string network;
   std::int64_t size = 0;
   std::vector<Result> results;  // by Column
@@ -72,9 +72,10 @@ Gap gap_of(const PricedPlan& plus, const LowerBound& bound, double size, std::in
 }
 
 /// Prices everything on one network.
-class Network {
+class PlannerNetwork {
  public:
-  explicit Network(const char* name) : topology_(builtin_topology(name)), hcps_(topology_, {parse_algorithm("hcps")}) {
+  explicit PlannerNetwork(const char* name)
+      : topology_(builtin_topology(name)), hcps_(topology_, {parse_algorithm("hcps")}) {
     const std::int64_t n = topology_.num_servers();
     for (const auto& factors : ordered_factorisations(n)) {
       if (factors.size() < 2) continue;
@@ -82,9 +83,9 @@ class Network {
     }
   }
 
-  Row at(std::int64_t count) {
+  PlannerRow at(std::int64_t count) {
     const auto size = static_cast<double>(count);
-    Row row{topology_.name(), count, {}, {}, {}};
+    PlannerRow row{topology_.name(), count, {}, {}, {}};
     row.results.resize(kNumColumns);
     for (const Column c : {kGenTree, kNoRearrange, kPlus, kRing, kCps, kRhd}) {
       const PlanAnswer planned =
@@ -116,31 +117,31 @@ class Network {
 };
 
 // What contradicts the statements that are checked.
-std::vector<std::string> violations(const std::vector<Row>& rows) {
+std::vector<std::string> violations(const std::vector<PlannerRow>& rows) {
   std::vector<std::string> out;
-  for (const Row& row : rows) {
+  for (const PlannerRow& row : rows) {
     const auto compare = [&](Column mine, Column other) {
       const Result& a = row.results[mine];
       const Result& b = row.results[other];
-      if (a.seconds() <= b.seconds() * kSame) return;
+      if (a.seconds() <= b.seconds() * kPlannerTie) return;
       out.push_back(fmt::format("{} at {}: {} takes {} longer than {}: {}", row.network, format_count(row.size),
                                 a.algorithm, format_seconds(a.seconds() - b.seconds(), 3), b.algorithm,
                                 difference_words(b.terms, a.terms)));
     };
-    for (const Column c : kBaselines) compare(kGenTree, c);
+    for (const Column c : kBaselineColumns) compare(kGenTree, c);
     for (std::size_t c = 0; c < kNumColumns; ++c) compare(kPlus, static_cast<Column>(c));
   }
   return out;
 }
 
 // Plans outside the paper's baselines that beat GenTree.
-std::vector<std::string> beaten(const std::vector<Row>& rows) {
+std::vector<std::string> beaten(const std::vector<PlannerRow>& rows) {
   std::vector<std::string> out;
-  for (const Row& row : rows) {
+  for (const PlannerRow& row : rows) {
     const Result& mine = row.results[kGenTree];
     for (const Column c : {kHring, kHcps}) {
       const Result& other = row.results[c];
-      if (mine.seconds() <= other.seconds() * kSame) continue;
+      if (mine.seconds() <= other.seconds() * kPlannerTie) continue;
       out.push_back(fmt::format("{} at {}: {} saves {}; gentree has {}", row.network, format_count(row.size),
                                 other.algorithm, format_percent(1 - other.seconds() / mine.seconds()),
                                 difference_words(other.terms, mine.terms)));
@@ -150,18 +151,18 @@ std::vector<std::string> beaten(const std::vector<Row>& rows) {
 }
 
 // Baselines that take exactly as long as GenTree.
-std::string ties(const std::vector<Row>& rows) {
+std::string ties(const std::vector<PlannerRow>& rows) {
   std::string out;
-  for (const Row& row : rows) {
-    for (const Column c : kBaselines) {
-      if (row.results[c].seconds() > row.results[kGenTree].seconds() * kSame) continue;
+  for (const PlannerRow& row : rows) {
+    for (const Column c : kBaselineColumns) {
+      if (row.results[c].seconds() > row.results[kGenTree].seconds() * kPlannerTie) continue;
       out += fmt::format("{}{} on {} at {}", out.empty() ? "" : ", ", kTitles[c], row.network, format_count(row.size));
     }
   }
   return out.empty() ? "nothing" : out;
 }
 
-std::string gap_words(const Row& row) {
+std::string gap_words(const PlannerRow& row) {
   const Gap& g = row.gap;
   const Result& plus = row.results[kPlus];
   return fmt::format(
@@ -174,9 +175,9 @@ std::string gap_words(const Row& row) {
       format_seconds(g.busy, 3), format_seconds(row.bound.seconds(), 3), format_seconds(g.fill, 3), plus.chunks);
 }
 
-bool is_largest(const Row& row) { return row.size == kSizes.back(); }
+bool is_largest(const PlannerRow& row) { return row.size == kPlannerSizes.back(); }
 
-Json row_json(const Row& row) {
+Json row_json(const PlannerRow& row) {
   Json j;
   j["network"] = row.network;
   j["count"] = row.size;
@@ -203,7 +204,7 @@ Json row_json(const Row& row) {
   return j;
 }
 
-std::string seconds_table(const std::vector<Row>& rows, bool color) {
+std::string seconds_table(const std::vector<PlannerRow>& rows, bool color) {
   std::vector<gar::cli::Column> columns{{"network"}, {"floats", true}};
   for (std::size_t c = 0; c < kNumColumns; ++c) {
     columns.push_back({c == kNoRearrange ? "no rearr." : kTitles[c], true});
@@ -213,7 +214,7 @@ std::string seconds_table(const std::vector<Row>& rows, bool color) {
   columns.push_back({"gentree+/bound", true});
   Table table(columns);
   std::string network;
-  for (const Row& row : rows) {
+  for (const PlannerRow& row : rows) {
     std::vector<Cell> cells{row.network == network ? "" : row.network, format_count(row.size)};
     for (std::size_t c = 0; c < kNumColumns; ++c) {
       const double s = row.results[c].seconds();
@@ -230,7 +231,7 @@ std::string seconds_table(const std::vector<Row>& rows, bool color) {
   return table.to_string(color);
 }
 
-std::string gap_table(const std::vector<Row>& rows, bool color) {
+std::string gap_table(const std::vector<PlannerRow>& rows, bool color) {
   Table table({{"network"},
                {"bound", true},
                {"binding"},
@@ -240,7 +241,7 @@ std::string gap_table(const std::vector<Row>& rows, bool color) {
                {"busiest", true},
                {"fill", true},
                {"busiest link or server"}});
-  for (const Row& row : rows) {
+  for (const PlannerRow& row : rows) {
     if (!is_largest(row)) continue;
     table.add_row({row.network, format_seconds(row.bound.seconds()), row.binding(),
                    format_seconds(row.results[kPlus].seconds()), format_percent(row.ratio() - 1),
@@ -258,16 +259,16 @@ void print_list(const char* title, const std::vector<std::string>& lines) {
 }  // namespace
 
 bool reproduce_planners(const Context& context, Json& document) {
-  std::vector<Row> rows;
-  for (const char* name : kNetworks) {
-    Network network(name);
-    for (const std::int64_t size : kSizes) rows.push_back(network.at(size));
+  std::vector<PlannerRow> rows;
+  for (const char* name : kPlannerNetworks) {
+    PlannerNetwork network(name);
+    for (const std::int64_t size : kPlannerSizes) rows.push_back(network.at(size));
   }
   const std::vector<std::string> wrong = violations(rows);
   const std::vector<std::string> losses = beaten(rows);
   std::size_t within = 0;
   document["rows"] = Json::array();
-  for (const Row& row : rows) {
+  for (const PlannerRow& row : rows) {
     document["rows"].push_back(row_json(row));
     if (is_largest(row) && row.ratio() <= kAim) ++within;
   }
@@ -280,11 +281,12 @@ bool reproduce_planners(const Context& context, Json& document) {
   const bool color = use_color(context.color, stdout);
   print("planners: predicted seconds by GenModel; hring and hcps flat, in their best factorisation\n\n");
   print(seconds_table(rows, color));
-  print(fmt::format("\nat {} floats, what GenTree+ takes beyond the lower bound:\n\n", format_count(kSizes.back())));
+  print(fmt::format("\nat {} floats, what GenTree+ takes beyond the lower bound:\n\n",
+                    format_count(kPlannerSizes.back())));
   print(gap_table(rows, color));
-  print(
-      fmt::format("\nwithin {} of the bound: {} of {} networks\n", format_percent(kAim - 1), within, kNetworks.size()));
-  for (const Row& row : rows) {
+  print(fmt::format("\nwithin {} of the bound: {} of {} networks\n", format_percent(kAim - 1), within,
+                    kPlannerNetworks.size()));
+  for (const PlannerRow& row : rows) {
     if (is_largest(row) && row.ratio() > kAim) print(list_item(gap_words(row)));
   }
   print_list("where hring or hcps beats GenTree", losses);

@@ -36,7 +36,4 @@ bool reproduce_breakdown(int num_ranks, std::int64_t count, const Context& conte
 /// The planners against the baselines and the lower bound, on the six networks.
 bool reproduce_planners(const Context& context, Json& document);
 
-/// `--ranks`. Throws UsageError.
-std::int64_t parse_ranks(const std::string& text);
-
 }  // namespace gar::cli

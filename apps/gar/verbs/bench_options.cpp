@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/plan_args.hpp"
@@ -44,15 +43,6 @@ std::int64_t parse_whole(std::string_view flag, const std::string& text, Range r
   if (error != std::errc() || end != text.data() + text.size() || value < range.least || value > range.most) {
     throw UsageError(fmt::format("{} '{}': accepted is a whole number from {} to {}", flag, text, range.least,
                                  format_grouped(range.most)));
-  }
-  return value;
-}
-
-double parse_timeout(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value <= 0) {
-    throw UsageError(fmt::format("--timeout '{}': accepted is a number of seconds above 0, such as 30 or 0.5", text));
   }
   return value;
 }

@@ -1,20 +1,13 @@
 // gar diagnose: are these results normal for this network, and if not, what is at fault?
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <memory>
-#include <numeric>
 
-#include "apps/gar/reproduce/reproduce.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
 #include "gar/fit_report.hpp"
-#include "gar/planner.hpp"
-#include "gar/predict.hpp"
 #include "gar/profile_io.hpp"
 #include "gar/results_io.hpp"
 
@@ -52,61 +45,6 @@ RankCount count_ranks(const DiagnoseArgs& args, const Results& results, const Pr
     throw InvalidArgument(fmt::format(
         "{} ranks according to {}, but {} knows {} servers; accepted: results of 2 to {} ranks, or a profile of more",
         out.count, out.source, args.profile, known, known));
-  }
-  return out;
-}
-
-/// What the model finds best for each size, for rows that do not say what ran.
-class BestPlan {
- public:
-  explicit BestPlan(Topology topology)
-      : topology_(std::move(topology)), is_one_switch_(topology_.height(topology_.root()) == 1) {}
-
-  /// Sets the algorithm, or the plan where only a tree planner finds it.
-  void choose(Observation& observation) {
-    const auto [found, is_new] = known_.try_emplace(observation.size_floats);
-    if (is_new) found->second = best_at(observation.size_floats);
-    observation.algorithm = found->second.algorithm;
-    observation.plan = found->second.plan;
-  }
-
- private:
-  struct Choice {
-    AlgorithmSpec algorithm;
-    std::shared_ptr<const Plan> plan;
-  };
-  Choice best_at(double size_floats) {
-    PlanRequest request{.topology = topology_, .size_floats = size_floats};
-    if (is_one_switch_) {
-      request.algorithms = classic_algorithms();
-      return {plan(request).spec, nullptr};
-    }
-    request.model.max_chunks = 1;
-    PlanAnswer best = plan(request);
-    return {best.spec, std::make_shared<const Plan>(std::move(best.plan))};
-  }
-
-  Topology topology_;
-  bool is_one_switch_;
-  std::map<double, Choice> known_;
-};
-
-std::vector<Observation> observations_of(const Results& results, const Topology& topology, std::int64_t num_ranks) {
-  std::vector<std::int64_t> servers(static_cast<std::size_t>(num_ranks));
-  std::iota(servers.begin(), servers.end(), std::int64_t{0});
-  BestPlan best(num_ranks == topology.num_servers() ? topology : place_ranks(topology, servers));
-  std::vector<Observation> out;
-  for (const ResultRow& row : results.rows) {
-    Observation o;
-    o.servers = servers;
-    o.size_floats = row.bytes / 4;
-    o.seconds = {row.seconds};
-    if (row.algorithm.empty()) {
-      best.choose(o);
-    } else {
-      o.algorithm = parse_algorithm(row.algorithm);
-    }
-    out.push_back(std::move(o));
   }
   return out;
 }
@@ -151,7 +89,7 @@ int diagnose_results(const DiagnoseArgs& args, const Context& context) {
   const Profile profile = read_profile_file(args.profile);
   const Results results = read_results_file(args.results);
   const RankCount ranks = count_ranks(args, results, profile);
-  const std::vector<Observation> observations = observations_of(results, profile.topology, ranks.count);
+  const std::vector<Observation> observations = observations_of(results.rows, profile.topology, ranks.count);
   const DiagnoseReport report{args, results, observations, ranks, diagnose(profile, observations)};
   if (context.json) {
     print(diagnose_document({.profile_file = args.profile,

@@ -22,8 +22,6 @@
 namespace gar::cli {
 namespace {
 
-void note(const std::string& text) { std::fputs(fmt::format("gar: note: {}\n", text).c_str(), stderr); }
-
 /// Fits, writes the profile and prints what was found.
 int conclude(const Measurements& measurements, const FitConfig& config, const Context& context) {
   FitOptions options;
@@ -34,7 +32,7 @@ int conclude(const Measurements& measurements, const FitConfig& config, const Co
       std::any_of(measurements.observations.begin(), measurements.observations.end(), is_held_out)) {
     report.profile.validation = validate(report.profile, measurements.observations);
   } else if (config.is_validated) {
-    note("nothing was held out, so nothing is validated; gar fit --validate measures it");
+    print_note("nothing was held out, so nothing is validated; gar fit --validate measures it");
   }
   if (!config.output.empty()) {
     save_file(config.output, [&](std::ostream& file) { write_profile(report.profile, file); });
@@ -50,7 +48,7 @@ int conclude(const Measurements& measurements, const FitConfig& config, const Co
 
 /// Rank 0's part after the measurement.
 int finish(const FitRun& run, const FitConfig& config, const Context& context) {
-  for (const std::string& text : run.notes) note(text);
+  for (const std::string& text : run.notes) print_note(text);
   if (!config.save.empty() && !run.measurements.observations.empty()) {
     save_file(config.save, [&](std::ostream& file) { write_measurements(run.measurements, file); });
   }
@@ -62,7 +60,7 @@ int finish(const FitRun& run, const FitConfig& config, const Context& context) {
                                  config.budget_s, run.needed_s));
   }
   if (run.is_stopped) {
-    note("stopped: this is a fit of what was measured until then");
+    print_note("stopped: this is a fit of what was measured until then");
     try {
       conclude(run.measurements, config, context);
     } catch (const InvalidArgument& error) {

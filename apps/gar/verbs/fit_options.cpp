@@ -33,7 +33,7 @@ T parse_number(std::string_view flag, const std::string& text, T least, T most, 
 
 std::vector<double> parse_fit_sizes(const std::string& text) {
   constexpr std::int64_t kLeastBytes = 400;
-  constexpr std::size_t kMaxSizes = 8;
+  constexpr std::size_t kMost = 8;
   std::vector<double> out;
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) {
@@ -45,8 +45,8 @@ std::vector<double> parse_fit_sizes(const std::string& text) {
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
-  if (out.empty() || out.size() > kMaxSizes) {
-    throw UsageError(fmt::format("--sizes '{}': accepted are 1 to {} sizes, such as 80kB,400kB,1MB", text, kMaxSizes));
+  if (out.empty() || out.size() > kMost) {
+    throw UsageError(fmt::format("--sizes '{}': accepted are 1 to {} sizes, such as 80kB,400kB,1MB", text, kMost));
   }
   return out;
 }
@@ -62,54 +62,6 @@ void check_sources(const FitArgs& args) {
   if (!args.sizes.empty()) refuse("--sizes");
   if (!args.mpi.empty()) refuse("--mpi");
   if (args.device != "cpu") refuse("--device");
-}
-
-std::string shape_of(const Topology& topology) {
-  // Names and children; parameters do not count.
-  std::string out;
-  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
-    out += topology.node(id).name + "(";
-    for (const ChildRun& run : topology.node(id).children) out += fmt::format("{}x{} ", run.count, run.node);
-    out += ")";
-  }
-  return out;
-}
-
-double joined_mean(double a, std::size_t num_a, double b, std::size_t num_b) {
-  if (a < 0 || b < 0) return std::max(a, b);
-  return (a * static_cast<double>(num_a) + b * static_cast<double>(num_b)) / static_cast<double>(num_a + num_b);
-}
-
-void join(Measurements& all, Measurements more) {
-  for (Observation& observation : more.observations) {
-    const auto found = std::find_if(all.observations.begin(), all.observations.end(),
-                                    [&](const Observation& known) { return is_same_cell(known, observation); });
-    if (found == all.observations.end()) {
-      all.observations.push_back(std::move(observation));
-      continue;
-    }
-    const std::size_t before = found->seconds.size();
-    const std::size_t added = observation.seconds.size();
-    found->retransmits = joined_mean(found->retransmits, before, observation.retransmits, added);
-    found->pause_frames = joined_mean(found->pause_frames, before, observation.pause_frames, added);
-    found->seconds.insert(found->seconds.end(), observation.seconds.begin(), observation.seconds.end());
-  }
-  for (LinkProfile& link : more.links) {
-    const auto found = std::find_if(all.links.begin(), all.links.end(),
-                                    [&](const LinkProfile& known) { return known.name == link.name; });
-    if (found == all.links.end()) {
-      all.links.push_back(std::move(link));
-    } else if (link.beta.value < found->beta.value) {
-      *found = std::move(link);  // what disturbs a link only makes it slower
-    }
-  }
-  all.provenance.seconds += more.provenance.seconds;
-  all.provenance.num_measurements += more.provenance.num_measurements;
-  for (std::string& host : more.provenance.hosts) {
-    if (std::find(all.provenance.hosts.begin(), all.provenance.hosts.end(), host) == all.provenance.hosts.end()) {
-      all.provenance.hosts.push_back(std::move(host));
-    }
-  }
 }
 
 }  // namespace
@@ -227,10 +179,7 @@ FitConfig parse_fit(const FitArgs& args) {
   if (!args.mpi.empty()) out.mpi = args.mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;
   if (out.device == Device::kCuda) check_cuda_flags(args, out);
   out.seed = parse_number<std::uint64_t>("--seed", args.seed, 0, ~std::uint64_t{0}, "a whole number from 0");
-  if (!args.timeout.empty()) {
-    out.timeout_s =
-        parse_number<double>("--timeout", args.timeout, 1e-3, 1e9, "a number of seconds above 0, such as 30 or 0.5");
-  }
+  if (!args.timeout.empty()) out.timeout_s = parse_timeout(args.timeout);
   out.is_validated = args.validate;
   check_different_files(out);
   if (!out.from.empty()) return out;
@@ -242,22 +191,11 @@ FitConfig parse_fit(const FitArgs& args) {
 Measurements join_measurements(const std::vector<std::string>& paths) {
   Measurements out = read_measurements_file(paths.front());
   for (std::size_t i = 1; i < paths.size(); ++i) {
-    Measurements more = read_measurements_file(paths[i]);
-    if (shape_of(more.topology) != shape_of(out.topology)) {
-      throw InvalidArgument(fmt::format(
-          "--from {}: its network '{}' of {} servers has another shape or other names than '{}' of {} servers "
-          "in {}; accepted are measurements of one network",
-          paths[i], more.topology.name(), more.topology.num_servers(), out.topology.name(), out.topology.num_servers(),
-          paths.front()));
+    try {
+      join(out, read_measurements_file(paths[i]));
+    } catch (const InvalidArgument& e) {
+      throw InvalidArgument(fmt::format("--from {}, after {}: {}", paths[i], paths.front(), e.what()));
     }
-    if (more.cores != out.cores || more.is_memory != out.is_memory) {
-      throw InvalidArgument(
-          fmt::format("--from {}: its ranks share {:g} cores{}, those in {} share {:g}{}; accepted are "
-                      "measurements of one machine",
-                      paths[i], more.cores, more.is_memory ? " and a memory" : "", paths.front(), out.cores,
-                      out.is_memory ? " and a memory" : ""));
-    }
-    join(out, std::move(more));
   }
   return out;
 }

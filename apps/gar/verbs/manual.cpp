@@ -104,6 +104,7 @@ struct ReaderTitle {
   const char* title;
 };
 constexpr ReaderTitle kReaders[] = {
+    {EnvironmentReader::kAll, "The library and all verbs"},
     {EnvironmentReader::kRuntime, "Communicators (docs/runtime.md), the preload library and gar fit"},
     {EnvironmentReader::kPreload, "The preload library (docs/preload.md)"},
     {EnvironmentReader::kTests, "Aids for tests"},
@@ -117,7 +118,8 @@ std::string environment_page() {
       "Every variable that the libraries and programs of gar read. `gar manual --environment` writes this\n"
       "page from the table in `include/gar/environment.hpp`, and a test compares the two. A value that is\n"
       "not accepted is an error that names the variable; an empty value is the same as none. All ranks of\n"
-      "a job need the same values.\n";
+      "a job need the same values. A program that has more rights than who has called it (set-user-id,\n"
+      "set-group-id, file capabilities) reads none of them.\n";
   for (const ReaderTitle& part : kReaders) {
     out +=
         fmt::format("\n## {}\n\n| variable | accepted | otherwise | what it does |\n|---|---|---|---|\n", part.title);

@@ -11,6 +11,7 @@
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/term_table.hpp"
 #include "gar/documents.hpp"
+#include "gar/explain.hpp"
 #include "gar/planner.hpp"
 
 namespace gar::cli {
@@ -23,32 +24,6 @@ struct PredictArgs {
   ModelArgs model;
 };
 
-std::string flip_words(const Flips& flips, const std::string& unit, double scale, const std::string& here) {
-  const auto number = [&](double x) { return fmt::format("{:.4g}", x * scale); };
-  std::string out;
-  if (flips.below) {
-    out += fmt::format("{} up to {} {}", flips.below->algorithm, number(flips.below->at), unit);
-  }
-  if (flips.above) {
-    out +=
-        fmt::format("{}{} from {} {}", out.empty() ? "" : "; ", flips.above->algorithm, number(flips.above->at), unit);
-  }
-  if (out.empty()) {
-    return fmt::format("{} stays best from {} to {} {}", here, number(flips.searched_from), number(flips.searched_to),
-                       unit);
-  }
-  return out;
-}
-
-std::string rank_words(const Topology& topology, const PredictAnswer& a) {
-  if (a.rank_flips && a.rank_flips->searched_from < a.rank_flips->searched_to) {
-    return flip_words(*a.rank_flips, "servers", 1, a.flat_best.substr(0, a.flat_best.find(':')));
-  }
-  if (servers_per_switch(topology) == 0) return "not varied, for the lowest switches differ";
-  return a.rank_flips ? "not varied for so many servers"
-                      : "not varied, for the factors fit this number of servers only";
-}
-
 void print_correction(const SizeCorrection& correction) {
   print(fmt::format(
       "correction  measured AllReduces of {} to {} take {:.3f} times what the model says ({:.3f} to {:.3f}); "
@@ -58,20 +33,20 @@ void print_correction(const SizeCorrection& correction) {
 }
 
 void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const PredictAnswer& a,
-                  bool color) {
+                  const std::optional<SizeCorrection>& correction, bool color) {
   print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n\n", topology.name(), topology.num_servers(),
                     topology.num_servers() == 1 ? "" : "s", format_count(size.count), to_string(size.dtype),
                     format_bytes(static_cast<double>(size.bytes)), model_name(options)));
   const double best = a.results.front().seconds();
   std::vector<Column> columns{{"algorithm"}, {"time", true}, {"vs best", true}};
   add_term_columns(columns);
-  if (a.correction) columns.insert(columns.begin() + 2, {"corrected", true});
+  if (correction) columns.insert(columns.begin() + 2, {"corrected", true});
   Table table(std::move(columns));
   for (const PredictRow& p : a.results) {
     const bool is_best = &p == &a.results.front();
     std::vector<Cell> row{Cell(p.algorithm(), is_best ? Paint::kGreen : Paint::kPlain),
                           Cell(format_seconds(p.seconds()), Paint::kBold)};
-    if (a.correction) row.emplace_back(format_seconds(p.seconds() * a.correction->factor.value));
+    if (correction) row.emplace_back(format_seconds(p.seconds() * correction->factor.value));
     row.emplace_back(best > 0 ? fmt::format("{:.2f}x", p.seconds() / best) : "-");
     add_term_cells(p.terms, row);
     table.add_row(std::move(row));
@@ -95,8 +70,8 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
                         p.is_complete ? "" : fmt::format(" ({} settled; name factors to try others)", p.num_priced)));
     }
   }
-  if (a.correction) print_correction(*a.correction);
-  if (best > 0) {
+  if (correction) print_correction(*correction);
+  if (best > 0 && a.bound.seconds() > 0) {
     print(fmt::format(
         "bound       nothing can be faster than {} ({}); the best is {:.2f}x that. In one piece, stage by stage: {}\n",
         format_seconds(a.bound.seconds()), a.bound.binding(), best / a.bound.seconds(),
@@ -114,51 +89,22 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
   }
 }
 
-int predict(const PredictArgs& args, const Context& context) {
+int run(const PredictArgs& args, const Context& context) {
   const VectorSize size = vector_size(args.size);
   const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
   const ModelOptions options = model_options(args.model);
   const Network network = load_network(args.network);
-  const Topology& topology = network.topology;
-  std::vector<AlgorithmSpec> flat;
-  PredictAnswer answer;
+  const PredictAnswer answer = predict({network.topology, size.floats(), algorithms, options});
   // Corrections are relative to GenModel.
-  const SizeCorrection* correction =
-      network.profile ? correction_of(*network.profile, static_cast<double>(size.bytes)) : nullptr;
-  if (correction != nullptr && options.kind == ModelKind::kGenModel) answer.correction = *correction;
-  for (const AlgorithmSpec& spec : algorithms) {
-    if (!is_tree_planner(spec)) {
-      flat.push_back(spec);
-      continue;
-    }
-    const PlanAnswer planned =
-        plan({.topology = topology, .size_floats = size.floats(), .algorithms = {spec}, .model = options});
-    PredictRow row;
-    row.spec = planned.spec;
-    row.terms = planned.terms;
-    row.num_chunks = planned.plan.num_chunks;
-    row.words = plan_words(planned.switches);
-    answer.results.push_back(std::move(row));
-  }
-  Predictor predictor(topology, flat, options);
-  const std::vector<Prediction> predictions = predictor.at(size.floats());
-  for (const Prediction& p : predictions) {
-    PredictRow row;
-    static_cast<Prediction&>(row) = p;
-    answer.results.push_back(std::move(row));
-  }
-  std::stable_sort(answer.results.begin(), answer.results.end(),
-                   [](const PredictRow& a, const PredictRow& b) { return a.seconds() < b.seconds(); });
-  answer.bound = lower_bound(topology, size.floats());
-  if (flat.size() > 1 && topology.num_servers() > 1) {
-    answer.flat_best = predictions.front().algorithm();
-    answer.size_flips = predictor.size_flips(size.floats());
-    answer.rank_flips = rank_flips(topology, flat, size.floats(), options);
+  std::optional<SizeCorrection> correction;
+  if (network.profile && options.kind == ModelKind::kGenModel) {
+    const SizeCorrection* known = correction_of(*network.profile, static_cast<double>(size.bytes));
+    if (known != nullptr) correction = *known;
   }
   if (context.json) {
-    print(predict_document(topology, size, options, answer));
+    print(predict_document(network.topology, size, options, answer, correction));
   } else {
-    print_answer(topology, size, options, answer, use_color(context.color, stdout));
+    print_answer(network.topology, size, options, answer, correction, use_color(context.color, stdout));
   }
   return kExitOk;
 }
@@ -179,7 +125,7 @@ void add_predict(CLI::App& program, Context& context) {
                       {"a network that gar fit has measured", "gar predict -p profile.json --size 1MB"},
                       {"what a model without incast and memory access would say",
                        "gar predict -t ss24 --count 1e8 --model abc"}});
-  on_run(verb, context, [args, &context] { return predict(*args, context); });
+  on_run(verb, context, [args, &context] { return run(*args, context); });
 }
 
 }  // namespace gar::cli

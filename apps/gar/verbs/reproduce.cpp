@@ -108,14 +108,6 @@ int reproduce(const Options& options, const Context& context) {
 
 }  // namespace
 
-std::int64_t parse_ranks(const std::string& text) {
-  constexpr std::size_t kMaxDigits = 9;
-  if (text.empty() || text.size() > kMaxDigits || text.find_first_not_of("0123456789") != std::string::npos) {
-    throw UsageError(fmt::format("--ranks '{}': accepted: a whole number of ranks, such as 12", text));
-  }
-  return std::stoll(text);
-}
-
 void add_reproduce(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("reproduce", "Reproduce the paper's figures and tables, cell by cell");
   auto options = std::make_shared<Options>();

@@ -2,16 +2,16 @@
 #include "gar/verify.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "apps/gar/cli/plan_args.hpp"
+#include "apps/gar/cli/progress.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 
 namespace gar::cli {
 namespace {
@@ -29,10 +29,12 @@ const char* collective_name(Collective collective) {
 }
 
 // A proof looks at every message; a short plan file can stand for more than any machine can do.
-void check_effort(const Plan& plan) {
-  constexpr double kMaxMessages = 2e9;
+void check_effort(const Plan& plan, const std::string& path) {
   constexpr double kNotable = 2e7;
   if (plan.is_explicit() || plan.num_ranks == 1) return;
+  const auto ranks = static_cast<double>(plan.num_ranks);
+  check_work(kRankLimit, ranks, path);
+  check_work(kMessageLimit, digit_messages(plan), path);
   const PlanIndex index(plan);
   double most = 0;
   for (const std::int64_t rank : {std::int64_t{0}, plan.num_ranks / 2, plan.num_ranks - 1}) {
@@ -40,22 +42,16 @@ void check_effort(const Plan& plan) {
     for (const Step& step : index.program(rank).steps) messages += static_cast<double>(step.sends.size());
     most = std::max(most, messages);
   }
-  if (most * static_cast<double>(plan.num_ranks) > kNotable && isatty(STDERR_FILENO) != 0) {
-    std::fputs(
-        fmt::format("about {:.2g} messages to prove, this takes a while\n", most * static_cast<double>(plan.num_ranks))
-            .c_str(),
-        stderr);
-  }
-  if (most * static_cast<double>(plan.num_ranks) > kMaxMessages) {
-    throw PlanError(fmt::format("about {:.2g} messages are too many to prove one by one; accepted are up to {:.0e}",
-                                most * static_cast<double>(plan.num_ranks), kMaxMessages));
+  check_work(kMessageLimit, most * ranks, path);
+  if (most * ranks > kNotable) {
+    print_progress(fmt::format("about {:.2g} messages to prove, this takes a while", most * ranks));
   }
 }
 
 int verify_file(const std::string& path, const Context& context) {
   const Plan plan = load_plan(path);
   try {
-    check_effort(plan);
+    check_effort(plan, path);
   } catch (const PlanError& error) {
     throw PlanError(path + ": " + error.what());
   }
@@ -84,7 +80,7 @@ int verify_file(const std::string& path, const Context& context) {
   print(fmt::format("{}  every message has its partner in the same step, so the plan cannot deadlock\n", proved));
   std::string bytes;
   if (plan.count > 0) {
-    bytes = fmt::format(", {} elements", std::llround(buffer * static_cast<double>(plan.count)));
+    bytes = fmt::format(", {} elements", to_whole(buffer * static_cast<double>(plan.count)));
   }
   print(fmt::format("buffer  {:.4g} of the vector beside it at most (rank {}){}; largest reduction has {} operands\n",
                     buffer, report.buffer_rank, bytes, report.max_fan_in));

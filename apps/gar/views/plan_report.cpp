@@ -76,8 +76,9 @@ void print_switch(const SwitchChoice& s, bool is_chunked, bool color) {
     return c.algorithm == s.algorithm && c.factors == s.factors;
   });
   if (chosen == s.candidates.begin() && s.candidates.size() > 1) {
-    const double margin = s.candidates[1].terms.total() / std::max(s.seconds(), 1e-300) - 1;
-    print(fmt::format("    margin {}\n", format_percent(margin)));
+    if (s.seconds() > 0) {
+      print(fmt::format("    margin {}\n", format_percent(s.candidates[1].terms.total() / s.seconds() - 1)));
+    }
   } else if (chosen != s.candidates.end() && chosen != s.candidates.begin() && is_chunked) {
     print(
         "    slower on its own, but in chunks it overlaps with the other levels: fewer steps or a less busy link "

@@ -16,6 +16,7 @@
 #include "apps/gar/views/term_table.hpp"
 #include "gar/critical_path.hpp"
 #include "gar/explain_simulation.hpp"
+#include "gar/limits.hpp"
 
 namespace gar::cli {
 namespace {
@@ -36,8 +37,8 @@ void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
                     plan.num_chunks > 1 ? fmt::format(" in {} chunks", plan.num_chunks) : ""));
   if (!s.is_complete) {
     print(fmt::format("{}\n", paint(fmt::format("partial: interrupted at simulated {}, {} of {} messages had arrived",
-                                                format_seconds(s.seconds), format_grouped(std::llround(s.flows_done)),
-                                                format_grouped(std::llround(s.flows))),
+                                                format_seconds(s.seconds), format_grouped(to_whole(s.flows_done)),
+                                                format_grouped(to_whole(s.flows))),
                                     Paint::kYellow, color)));
     return;
   }
@@ -60,10 +61,10 @@ void print_summary(const Scene& scene, const SimulatedPlan& plan) {
         "engine      classes: {} of {} ranks and {} of {} messages stand for all; {} events, rates found {} "
         "times\n",
         format_grouped(s.rank_classes), format_grouped(scene.topology.num_servers()), format_grouped(s.flow_classes),
-        format_grouped(std::llround(s.flows)), format_grouped(s.events), format_grouped(s.solves)));
+        format_grouped(to_whole(s.flows)), format_grouped(s.events), format_grouped(s.solves)));
   } else {
     print(fmt::format("engine      flows: {} messages one by one; {} events, rates found {} times\n",
-                      format_grouped(std::llround(s.flows)), format_grouped(s.events), format_grouped(s.solves)));
+                      format_grouped(to_whole(s.flows)), format_grouped(s.events), format_grouped(s.solves)));
   }
   if (scene.barrier) print("barrier     nobody starts a step before everybody has finished the one before\n");
   for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if     {}\n", words));

@@ -14,7 +14,7 @@ namespace {
 // More than this no drawing can show.
 constexpr std::int32_t kMaxShapes = 2000;
 
-std::string escaped(const std::string& text) {
+std::string quoted_label(const std::string& text) {
   std::string out;
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -25,7 +25,7 @@ std::string escaped(const std::string& text) {
 
 std::string label(const Topology& topology, NodeId id) {
   const Node& node = topology.node(id);
-  std::string text = escaped(node.name);
+  std::string text = quoted_label(node.name);
   if (!node.is_server()) text += fmt::format("\\n{} servers", topology.num_servers(id));
   text += fmt::format("\\nalpha {} s", node.alpha);
   if (node.is_server()) text += fmt::format("\\ngamma {}\\ndelta {} s/float", node.server.gamma, node.server.delta);
@@ -46,7 +46,7 @@ void write_topology_dot(const Topology& topology, std::ostream& out) {
   }
   out << "// " << topology.num_servers() << " servers, " << topology.num_switches() << " switches, "
       << topology.num_shapes() << " distinct subtrees\n";
-  out << "digraph \"" << escaped(topology.name()) << "\" {\n  rankdir=TB;\n  node [fontname=\"sans-serif\"];\n";
+  out << "digraph \"" << quoted_label(topology.name()) << "\" {\n  rankdir=TB;\n  node [fontname=\"sans-serif\"];\n";
   for (const NodeId id : shown) {
     out << fmt::format("  n{} [shape={}, label=\"{}\"];\n", topology.shape(id),
                        topology.node(id).is_server() ? "box" : "ellipse", label(topology, id));

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 
+#include "gar/limits.hpp"
 #include "gar/trace.hpp"
 #include "io/json_text.hpp"
 
@@ -63,7 +63,7 @@ TraceWriter::TraceWriter(std::ostream& out, const Plan& plan, const Topology& to
   name_process(kLinks, "links");
 }
 
-TraceWriter::Ticks TraceWriter::ticks(double seconds) { return std::llround(seconds * 1e9); }
+TraceWriter::Ticks TraceWriter::ticks(double seconds) { return to_whole(seconds * 1e9); }
 
 void TraceWriter::write(const std::string& event) {
   if (error_ != 0) return;

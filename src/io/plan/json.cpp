@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <istream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -21,9 +19,11 @@
 #include <vector>
 
 #include "gar/errors.hpp"
+#include "gar/format.hpp"
 #include "gar/plan_io.hpp"
 #include "gar/topology.hpp"
 #include "io/guarded_stream.hpp"
+#include "io/input_file.hpp"
 #include "io/json_text.hpp"
 #include "io/text_file.hpp"
 
@@ -343,13 +343,13 @@ void Reader::store(const std::string& value) {
   if (top().scope == Scope::kTop && key == "schema") {
     if (value != kPlanSchema && value != kOldPlanSchema) refuse(shown);
   } else if (top().scope == Scope::kTop && key == "algorithm") {
-    plan_.algorithm = value;
+    plan_.algorithm = escaped(value);
   } else if (top().scope == Scope::kTop && key == "collective") {
     const std::optional<Collective> collective = parse_collective(value);
     if (!collective) refuse(shown);
     plan_.collective = *collective;
   } else if (top().scope == Scope::kSubPlan && key == "label") {
-    plan_.subplans.back().label = value;
+    plan_.subplans.back().label = escaped(value);
   } else if (top().scope == Scope::kDigitStage && top().index == 0 && (value == "direct" || value == "ring")) {
     plan_.subplans.back().stages.back().kind = value == "ring" ? StageKind::kRing : StageKind::kDirect;
   } else {
@@ -401,16 +401,8 @@ Plan read_plan(std::istream& in, const std::string& source) {
 }
 
 Plan read_plan_file(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code failure;
-  const fs::file_status status = fs::status(path, failure);
-  if (!fs::exists(status)) throw ParseError(fmt::format("{}: there is no such file; accepted: a plan file", path));
-  if (fs::is_directory(status)) throw ParseError(fmt::format("{}: is a directory; accepted: a plan file", path));
-  const std::uintmax_t size = fs::is_regular_file(status) ? fs::file_size(path, failure) : 0;
-  if (!failure && size > static_cast<std::uintmax_t>(kMaxFileBytes))
-    throw ParseError(fmt::format("{}: is longer than {} bytes, the most that is accepted", path, kMaxFileBytes));
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw ParseError(fmt::format("{}: cannot be opened; accepted: a readable plan file", path));
+  InputFile file(path, kMaxFileBytes, "a plan file");
+  std::istream in(&file);
   return read_plan(in, path);
 }
 

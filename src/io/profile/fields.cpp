@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "gar/topology_io.hpp"
 #include "gar/version.hpp"
 
@@ -18,6 +19,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxLineBytes = 118;
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 53;
+constexpr double kLeastCores = 1e-3;
+constexpr double kMostCores = 1e6;
 
 /// Objects and lists with a space after ':' and ','.
 std::string one_line(const Json& value) {
@@ -115,12 +118,12 @@ Json topology_json(const Topology& topology) {
 
 }  // namespace
 
-Estimate read_estimate(const JsonPlace& place) {
+Estimate read_estimate(const JsonPlace& place, double most) {
   place.expect_fields({"value", "low", "high", "identified"});
   Estimate result;
-  result.value = place.at("value", "a finite number of at least 0").number();
-  result.low = place.at("low", "a finite number of at least 0, the lower end of the interval").number();
-  const JsonPlace high = place.at("high", "a finite number of at least 0, or null for an interval without an end");
+  result.value = place.at("value", fmt::format("a number from 0 to {:g}", most)).number(0, most);
+  result.low = place.at("low", "a number of at least 0, the lower end of the interval").number(0, most);
+  const JsonPlace high = place.at("high", "a number of at least 0, or null for an interval without an end");
   result.high = high.value().is_null() ? std::numeric_limits<double>::infinity() : high.number();
   if (result.low > result.high)
     place.fail(fmt::format("\"low\" is {} and \"high\" is {}; accepted: low at most high", result.low, result.high));
@@ -144,7 +147,8 @@ std::vector<LinkProfile> read_links(const JsonPlace& document, int num_levels) {
     link.name = item.at("name", "the name of a node of the topology, for example \"rack2\"").text();
     const JsonPlace level = item.at("level", "0 for the links of servers, 1 for those of the switches above, ...");
     link.level = static_cast<int>(level.whole(0, std::max(0, num_levels - 1)));
-    link.beta = read_estimate(item.at("beta", "an object with value, low and high, in seconds per float"));
+    link.beta =
+        read_estimate(item.at("beta", "an object with value, low and high, in seconds per float"), kMaxParameter);
     result.push_back(std::move(link));
   }
   return result;
@@ -184,7 +188,11 @@ Json links_json(const std::vector<LinkProfile>& links) {
 MeasuredAt read_place(const JsonPlace& document, std::string_view schema) {
   MeasuredAt out;
   out.provenance = read_provenance(document);
-  if (const auto cores = document.find("cores")) out.cores = cores->number();
+  if (const auto cores = document.find("cores")) {
+    out.cores = cores->number(0, kMostCores);
+    if (out.cores > 0 && out.cores < kLeastCores)
+      cores->refuse(fmt::format("0 or a number from {:g} to {:g}", kLeastCores, kMostCores));
+  }
   if (const auto memory = document.find("memory")) out.is_memory = memory->boolean();
   const auto access = document.find("access");
   if (schema.ends_with("/1")) {

@@ -24,7 +24,8 @@ struct MeasuredAt {
 };
 MeasuredAt read_place(const JsonPlace& document, std::string_view schema);
 
-Estimate read_estimate(const JsonPlace& place);
+/// An estimate of what lies in [0, most].
+Estimate read_estimate(const JsonPlace& place, double most);
 /// `num_levels`: of the topology; a link stands on one of them.
 std::vector<LinkProfile> read_links(const JsonPlace& document, int num_levels);
 /// A gar.topology/1 document that stands inside another one.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "gar/profile.hpp"
 #include "gar/profile_io.hpp"
 #include "io/profile/fields.hpp"
@@ -24,11 +25,12 @@ constexpr Incast kIncasts[] = {Incast::kUnknown, Incast::kNone, Incast::kDrift, 
 struct LevelField {
   const char* name;
   Estimate LevelProfile::*estimate;
+  double most = kMaxParameter;
 };
 constexpr LevelField kLevelFields[] = {{"alpha", &LevelProfile::alpha},
                                        {"beta", &LevelProfile::beta},
                                        {"epsilon", &LevelProfile::epsilon},
-                                       {"incast_threshold", &LevelProfile::incast_threshold}};
+                                       {"incast_threshold", &LevelProfile::incast_threshold, kMaxThreshold}};
 
 struct ProfileField {
   const char* name;
@@ -71,15 +73,16 @@ LevelProfile read_level(const JsonPlace& place) {
                {"incast", "most_senders", "max_senders", "free_epsilon", "free_incast_threshold", "free_incast"}));
   LevelProfile level;
   level.name = place.at("name", "the name of the nodes below these links, for example \"rack\"").text();
-  for (const auto& [name, estimate] : kLevelFields) level.*estimate = read_estimate(place.at(name, kEstimateWords));
+  for (const auto& [name, estimate, most] : kLevelFields)
+    level.*estimate = read_estimate(place.at(name, kEstimateWords), most);
   level.incast = read_incast(place.at("incast", "\"unknown\", \"none\", \"drift\" or \"present\""));
   if (const auto most = place.find("most_senders")) level.most_senders = most->whole(0, kMaxServers);
   if (const auto most = place.find("max_senders")) level.max_senders = most->whole(0, kMaxServers);
   const auto free_epsilon = place.find("free_epsilon");
   const auto free_threshold = place.find("free_incast_threshold");
   const auto free_incast = place.find("free_incast");
-  level.free_epsilon = free_epsilon ? read_estimate(*free_epsilon) : level.epsilon;
-  level.free_incast_threshold = free_threshold ? read_estimate(*free_threshold) : level.incast_threshold;
+  level.free_epsilon = free_epsilon ? read_estimate(*free_epsilon, kMaxParameter) : level.epsilon;
+  level.free_incast_threshold = free_threshold ? read_estimate(*free_threshold, kMaxThreshold) : level.incast_threshold;
   level.free_incast = free_incast ? read_incast(*free_incast) : level.incast;
   return level;
 }
@@ -87,13 +90,15 @@ LevelProfile read_level(const JsonPlace& place) {
 SizeCorrection read_correction(const JsonPlace& place) {
   place.expect_fields({"from_bytes", "to_bytes", "factor"});
   SizeCorrection result;
-  result.from_bytes = place.at("from_bytes", "a finite number of at least 0").number();
-  result.to_bytes = place.at("to_bytes", "a finite number above from_bytes").number();
+  result.from_bytes = place.at("from_bytes", "a number of at least 0").number();
+  result.to_bytes = place.at("to_bytes", "a number above from_bytes").number();
   if (!(result.to_bytes > result.from_bytes))
     place.fail(fmt::format("from_bytes is {} and to_bytes is {}; accepted: from_bytes below to_bytes",
                            result.from_bytes, result.to_bytes));
-  result.factor = read_estimate(place.at("factor", kEstimateWords));
-  if (!(result.factor.value > 0)) place.fail("the factor is 0; accepted: a number above 0");
+  result.factor = read_estimate(place.at("factor", kEstimateWords), kMaxFactor);
+  if (result.factor.value < 1 / kMaxFactor)
+    place.fail(fmt::format("the factor is {}; accepted: a number from {:g} to {:g}", result.factor.value,
+                           1 / kMaxFactor, kMaxFactor));
   return result;
 }
 
@@ -117,8 +122,8 @@ std::vector<Residual> read_residuals(const JsonPlace& document) {
     item.expect_fields({"what", "measured_s", "fitted_s", "weight"});
     Residual residual;
     residual.what = item.at("what", "a text").text();
-    residual.measured_s = item.at("measured_s", "a finite number above 0, in seconds").positive();
-    residual.fitted_s = item.at("fitted_s", "a finite number of at least 0, in seconds").number();
+    residual.measured_s = item.at("measured_s", "a number above 0, in seconds").number(kLeastSeconds, kMaxSeconds);
+    residual.fitted_s = item.at("fitted_s", "a number of at least 0, in seconds").number();
     if (const auto weight = item.find("weight")) residual.weight = weight->number(0, 1);
     result.push_back(std::move(residual));
   }
@@ -158,7 +163,7 @@ Json level_json(const LevelProfile& level) {
   const auto what = [&](const char* parameter) { return fmt::format("{} of level \"{}\"", parameter, level.name); };
   Json result;
   result["name"] = level.name;
-  for (const auto& [name, estimate] : kLevelFields) result[name] = estimate_json(level.*estimate, what(name));
+  for (const auto& [name, estimate, most] : kLevelFields) result[name] = estimate_json(level.*estimate, what(name));
   result["incast"] = to_string(level.incast);
   result["most_senders"] = level.most_senders;
   if (level.max_senders > 0) result["max_senders"] = level.max_senders;
@@ -238,7 +243,7 @@ Profile parse_profile(std::string_view text, const std::string& source) {
                   .is_memory = place.is_memory,
                   .access = place.access};
   for (const auto& [name, estimate] : kProfileFields) {
-    profile.*estimate = read_estimate(document.at(name, kEstimateWords));
+    profile.*estimate = read_estimate(document.at(name, kEstimateWords), 3 * kMaxParameter);
   }
   profile.levels = read_levels(document, profile.topology);
   profile.links = read_links(document, static_cast<int>(profile.levels.size()));

@@ -6,6 +6,7 @@
 
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
+#include "gar/limits.hpp"
 #include "gar/profile_io.hpp"
 #include "io/profile/fields.hpp"
 #include "io/text_file.hpp"
@@ -19,6 +20,7 @@ constexpr std::int64_t kMaxMeasurementsBytes = std::int64_t{16} << 20;
 // A short file may name many servers; this bounds what it can ask for.
 constexpr std::size_t kMaxNamedServers = 10'000'000;
 constexpr std::int64_t kMaxFanIn = 1'000'000;
+constexpr double kLeastFloats = 0.25;  // one byte
 
 struct KindName {
   ObservationKind kind;
@@ -96,10 +98,10 @@ class MeasurementsReader {
     read_fan_in(item, result);
     result.servers = read_servers(item.at("servers", "a list of servers, or a number n for the first n"),
                                   result.kind == ObservationKind::kReduction ? 1 : 2);
-    result.size_floats = item.at("size_floats", "a finite number above 0").positive();
+    result.size_floats = item.at("size_floats", "the length of the vector").number(kLeastFloats, kMaxFloats);
     const JsonPlace seconds = item.at("seconds", "a list of at least one number above 0");
     for (const JsonPlace& repetition : seconds.items("a list of at least one number above 0"))
-      result.seconds.push_back(repetition.positive());
+      result.seconds.push_back(repetition.number(kLeastSeconds, kMaxSeconds));
     if (result.seconds.empty()) seconds.fail("is empty; accepted: a list of at least one number above 0");
     if (const auto found = item.find("retransmits")) result.retransmits = found->number();
     if (const auto found = item.find("max_senders")) result.max_senders = found->whole(0, kMaxServers);

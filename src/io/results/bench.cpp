@@ -5,6 +5,7 @@
 #include <cctype>
 #include <iterator>
 
+#include "gar/limits.hpp"
 #include "gar/topology.hpp"
 #include "io/json_reader.hpp"
 #include "io/results/formats.hpp"
@@ -29,8 +30,9 @@ class BenchReader final : public TableReader {
 
   void read_row(const TableLine& line, double bytes) override {
     const Words& words = line.words;
-    if (words.size() <= algorithm_) {
-      fail(fmt::format("has {} columns; accepted: {} or more, as gar bench prints them", words.size(), algorithm_ + 1));
+    const std::size_t last = std::max(algorithm_, time_);
+    if (words.size() <= last) {
+      fail(fmt::format("has {} columns; accepted: {} or more, as gar bench prints them", words.size(), last + 1));
     }
     check_all_reduce(line, bytes);
     // The last column holds blanks.
@@ -91,7 +93,7 @@ Results read_bench_document(std::string_view text, const std::string& source) {
       results.fail(fmt::format("more than {} results; accepted: up to that", kMaxResults));
     out.rows.push_back({.line = 0,
                         .bytes = bytes,
-                        .seconds = item.at("seconds", "seconds of one AllReduce").positive(),
+                        .seconds = item.at("seconds", "seconds of one AllReduce").number(kLeastSeconds, kMaxSeconds),
                         .algorithm = algorithm == "native" ? "" : known_algorithm(plan),
                         .label = printable(plan.empty() || plan == algorithm ? algorithm : algorithm + ": " + plan)});
   }

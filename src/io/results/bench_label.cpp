@@ -24,11 +24,13 @@ std::string to_string(const BenchLabel& label) {
 
 BenchLabel parse_bench_label(std::string_view text) {
   BenchLabel out;
-  if (text.ends_with(kChunks)) {
-    const std::size_t comma = std::min(text.rfind(", "), text.size());
-    const std::string number(text.substr(std::min(comma + 2, text.size())));
-    out.num_chunks = std::max<std::int64_t>(std::strtoll(number.c_str(), nullptr, 10), 1);
-    text = text.substr(0, comma);
+  if (const std::size_t comma = text.rfind(", "); text.ends_with(kChunks) && comma != std::string_view::npos) {
+    const std::string number(text.substr(comma + 2, text.size() - kChunks.size() - std::min(text.size(), comma + 2)));
+    const bool is_number = !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
+    if (is_number) {
+      out.num_chunks = std::max<std::int64_t>(std::strtoll(number.c_str(), nullptr, 10), 1);
+      text = text.substr(0, comma);
+    }
   }
   const std::size_t colon = text.find(": ");
   if (colon != std::string_view::npos) {

@@ -9,12 +9,11 @@
 #include "gar/algorithms.hpp"
 #include "gar/data_type.hpp"
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "io/text_file.hpp"
 
 namespace gar {
 namespace {
-
-constexpr double kLeastMicroseconds = 1e-9;
 
 /// Element types under names that are not ours.
 struct TypeSize {
@@ -42,8 +41,9 @@ void TableReader::fail(const std::string& problem) const {
 
 double TableReader::positive_number(std::string_view word, const char* column) const {
   const std::optional<double> value = to_number(word);
-  if (!value || *value < kLeastMicroseconds) {
-    fail(fmt::format("{} is '{}'; accepted: a finite number above 0", column, printable(word)));
+  if (!value || *value < 1e6 * kLeastSeconds || *value > 1e6 * kMaxSeconds) {
+    fail(fmt::format("{} is '{}'; accepted: a number from {:g} to {:g}", column, printable(word), 1e6 * kLeastSeconds,
+                     1e6 * kMaxSeconds));
   }
   return *value;
 }
@@ -56,6 +56,8 @@ void TableReader::add_row(ResultRow row) {
 
 void TableReader::check_all_reduce(const TableLine& line, double bytes) const {
   const Words& words = line.words;
+  if (words.size() < 4)
+    fail(fmt::format("has {} columns; accepted: size, count, type, operator and more", words.size()));
   if (words[3] == "none") {
     fail("redop is 'none', as in results of AllGather or Broadcast; accepted: those of AllReduce");
   }

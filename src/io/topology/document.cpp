@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "gar/errors.hpp"
+#include "gar/format.hpp"
 #include "gar/topology.hpp"
 #include "io/json_text.hpp"
 #include "io/text_file.hpp"
@@ -122,7 +123,7 @@ bool Reader::wrong_type(const std::string& what) const {
 bool Reader::number(double value, const std::string& shown) {
   const Field field = current();
   if (field <= Field::kLastParam) {
-    if (!std::isfinite(value) || value < 0) return wrong_type(printable(shown));
+    if (!(value >= 0 && value <= kParamMost[static_cast<std::size_t>(field)])) return wrong_type(printable(shown));
     Frame& frame = frames_.back();
     ParamSet& params =
         frame.scope == Scope::kClass ? document_.classes[static_cast<std::size_t>(frame.id)].params : node().params;
@@ -168,7 +169,7 @@ bool Reader::string(string_t& value) {
       has_schema_ = true;
       return true;
     case Field::kTopName:
-      document_.name = std::move(value);
+      document_.name = escaped(value);
       return true;
     case Field::kDescription:
       return true;

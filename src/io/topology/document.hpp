@@ -27,6 +27,13 @@ inline constexpr std::array<const char*, kNumParams> kParamNames = [] {
   for (std::size_t i = 0; i < kServerParams.size(); ++i) names[kFirstServerParam + i] = kServerParams[i].name;
   return names;
 }();
+/// The largest value of each.
+inline constexpr std::array<double, kNumParams> kParamMost = [] {
+  std::array<double, kNumParams> most{kMaxParameter};
+  for (std::size_t i = 0; i < kLinkParams.size(); ++i) most[kFirstLinkParam + i] = kLinkParams[i].most;
+  for (std::size_t i = 0; i < kServerParams.size(); ++i) most[kFirstServerParam + i] = kServerParams[i].most;
+  return most;
+}();
 
 /// Some of a node's parameters.
 struct ParamSet {

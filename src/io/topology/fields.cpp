@@ -72,7 +72,7 @@ std::string accepted(Field field) {
     case Field::kParent:
       return "the name of one node is accepted (a node has exactly one parent, the root has none)";
     default:
-      return "a finite number of at least 0 is accepted";
+      return fmt::format("a number from 0 to {:g} is accepted", kParamMost[static_cast<std::size_t>(field)]);
   }
 }
 

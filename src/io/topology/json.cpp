@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "gar/errors.hpp"
+#include "gar/format.hpp"
 #include "gar/topology_io.hpp"
 #include "io/text_file.hpp"
 #include "io/topology/document.hpp"
@@ -42,7 +43,7 @@ class Resolver {
 
   Topology run() {
     const NodeId root = document_.has_flat ? resolve_flat() : resolve_nested();
-    const std::string stem = std::filesystem::path(document_.source).stem().string();
+    const std::string stem = escaped(std::filesystem::path(document_.source).stem().string());
     try {
       return Topology(document_.name.empty() ? stem : document_.name, std::move(nodes_), root);
     } catch (const InvalidArgument& error) {

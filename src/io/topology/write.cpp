@@ -100,7 +100,7 @@ class Writer {
   void write_params(const Node& node, bool is_root) {
     out_ << fmt::format("\"alpha\": {}", node.alpha);
     const auto write_all = [&](const auto& table, const auto& params) {
-      for (const auto& [name, unit, value, is_optional] : table) {
+      for (const auto& [name, unit, value, is_optional, most] : table) {
         if (!is_optional || params.*value > 0) out_ << fmt::format(", \"{}\": {}", name, params.*value);
       }
     };

@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <system_error>
 #include <vector>
 
 namespace gar::measure {
@@ -126,9 +128,9 @@ double parse_retransmits(std::string_view snmp) {
     std::string value;
     while (name_words >> name && value_words >> value) {
       if (name != "RetransSegs") continue;
-      char* end = nullptr;
-      const double count = std::strtod(value.c_str(), &end);
-      return *end == '\0' ? count : -1;
+      std::uint64_t count = 0;
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
+      return error == std::errc() && end == value.data() + value.size() ? static_cast<double>(count) : -1;
     }
   }
   return -1;

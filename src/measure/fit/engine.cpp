@@ -9,6 +9,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/index.hpp"
 #include "gar/reduction.hpp"
 
@@ -75,7 +76,7 @@ double CommonClock::now() const { return own_now() - offset_s_; }
 
 void CommonClock::sleep_until(double moment) const {
   const double seconds = moment - now();
-  if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  if (seconds > 0) std::this_thread::sleep_until(seconds_from_now(seconds));
 }
 
 FitEngine::FitEngine(World& world, Control& control, const FitEngineOptions& options)

@@ -26,6 +26,7 @@
 #include <new>
 #include <system_error>
 
+#include "base/clock.hpp"
 #include "base/index.hpp"
 #include "gar/errors.hpp"
 #include "gar/measure/launch.hpp"
@@ -167,7 +168,7 @@ class Watch {
       }
       const bool failed = codes_[r] != kExitOk && codes_[r] != kExitCheckFailed;
       if (failed && !deadline_) {
-        deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(grace_s_));
+        deadline_ = seconds_from_now<Clock>(grace_s_);
       }
     }
   }

@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +20,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "base/clock.hpp"
 #include "gar/environment.hpp"
 #include "gar/measure/launch.hpp"
 
@@ -98,13 +98,13 @@ std::string output_of(const std::vector<std::string>& words, double seconds) {
     _exit(kExitRunTime);
   }
   close(ends[1]);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  const auto end = seconds_from_now(seconds);
   std::string text;
   std::array<char, 4096> part{};
   while (pid > 0 && text.size() < 65536) {
-    const std::chrono::duration<double> left = end - std::chrono::steady_clock::now();
+    const int left = milliseconds_until(end);
     pollfd ready{ends[0], POLLIN, 0};
-    if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count() * 1000) + 1) <= 0) break;
+    if (left == 0 || poll(&ready, 1, left) <= 0) break;
     const ssize_t bytes = read(ends[0], part.data(), part.size());
     if (bytes <= 0) break;
     text.append(part.data(), static_cast<std::size_t>(bytes));
@@ -185,8 +185,8 @@ std::optional<std::string> find_on_path(const std::string& name) {
 }
 
 std::optional<MpiLibrary> library_of(const std::string& launcher) {
-  constexpr double kMaxSeconds = 5;
-  return mpi_library_of(output_of({launcher, "--version"}, kMaxSeconds));
+  constexpr double kVersionSeconds = 5;
+  return mpi_library_of(output_of({launcher, "--version"}, kVersionSeconds));
 }
 
 std::string_view title(MpiLibrary library) { return library == MpiLibrary::kOpenMpi ? "Open MPI" : "MPICH"; }

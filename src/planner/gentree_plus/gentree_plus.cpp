@@ -140,7 +140,8 @@ void offer_flat(const Topology& topology, double size_floats, const ModelOptions
 
 }  // namespace
 
-TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelOptions& options) {
+TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelOptions& given) {
+  const ModelOptions options = metered(given, topology);
   if (topology.num_servers() == 1) {
     TreePlan out;
     out.plan = cps(1);

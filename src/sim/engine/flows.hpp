@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "gar/limits.hpp"
 #include "gar/simulate.hpp"
 #include "sim/engine/hot.hpp"
 #include "sim/engine/job.hpp"
@@ -257,8 +258,8 @@ void Flows<World>::note_load(LinkIndex link) {
   if (job_.options.observer == nullptr) return;
   job_.options.observer->on_load({.link = world_.link_id(link),
                                   .time = timeline_.now,
-                                  .flows = std::llround(solver_.num_flows(link)),
-                                  .senders = std::llround(solver_.num_senders(link))});
+                                  .flows = to_whole(solver_.num_flows(link)),
+                                  .senders = to_whole(solver_.num_senders(link))});
 }
 
 template <class World>

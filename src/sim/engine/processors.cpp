@@ -6,51 +6,50 @@
 
 namespace gar::sim {
 
+namespace {
+
+constexpr auto ends_later = [](const auto& a, const auto& b) {
+  return a.end != b.end ? a.end > b.end : a.number > b.number;
+};
+
+}  // namespace
+
 void Processors::update(Processor& processor, double now) {
-  if (processor.count > 0) {
-    const double each = (now - processor.updated_at) / processor.count;
-    for (std::uint32_t i = processor.newest; i != kNone; i = calculations_[i].older) {
-      calculations_[i].seconds_left -= each;
-    }
+  if (!processor.running.empty()) {
+    processor.progress += (now - processor.updated_at) / static_cast<double>(processor.running.size());
   }
   processor.updated_at = now;
 }
 
 Processors::Next Processors::next(Processor& processor, double now) {
   ++processor.version;
-  if (processor.count == 0) return {.time = kNever, .version = processor.version};
-  double least = kNever;
-  for (std::uint32_t i = processor.newest; i != kNone; i = calculations_[i].older) {
-    least = std::min(least, calculations_[i].seconds_left);
-  }
-  return {.time = now + std::max(least, 0.0) * processor.count, .version = processor.version};
+  if (processor.running.empty()) return {.time = kNever, .version = processor.version};
+  const double left = std::max(processor.running.front().end - processor.progress, 0.0);
+  return {.time = now + left * static_cast<double>(processor.running.size()), .version = processor.version};
 }
 
 Processors::Next Processors::add(std::uint32_t rank, std::uint32_t step, double seconds, double now) {
   Processor& processor = processors_[rank];
   update(processor, now);
-  if (step >= calculations_.size()) calculations_.resize(step + 1);
-  calculations_[step] = {.seconds_left = seconds, .older = processor.newest};
-  processor.newest = step;
-  ++processor.count;
+  if (processor.running.empty()) processor.progress = 0;  // small numbers keep their digits
+  processor.running.push_back({.end = processor.progress + seconds, .number = processor.num_begun++, .step = step});
+  std::push_heap(processor.running.begin(), processor.running.end(), ends_later);
   return next(processor, now);
 }
 
 Processors::Next Processors::end(std::uint32_t rank, double now, std::vector<std::uint32_t>& ended) {
   Processor& processor = processors_[rank];
   update(processor, now);
-  ended.clear();
-  for (std::uint32_t* at = &processor.newest; *at != kNone;) {
-    Calculation& calculation = calculations_[*at];
-    if (calculation.seconds_left > now * kDoneTime) {
-      at = &calculation.older;
-      continue;
-    }
-    ended.push_back(*at);
-    *at = calculation.older;
-    --processor.count;
+  ended_.clear();
+  while (!processor.running.empty() && processor.running.front().end - processor.progress <= now * kDoneTime) {
+    std::pop_heap(processor.running.begin(), processor.running.end(), ends_later);
+    ended_.push_back(processor.running.back());
+    processor.running.pop_back();
   }
-  std::reverse(ended.begin(), ended.end());
+  std::sort(ended_.begin(), ended_.end(),
+            [](const Calculation& a, const Calculation& b) { return a.number < b.number; });
+  ended.clear();
+  for (const Calculation& calculation : ended_) ended.push_back(calculation.step);
   return next(processor, now);
 }
 

@@ -29,22 +29,24 @@ class Processors {
   }
 
  private:
-  struct Processor {
-    std::uint32_t newest = kNone;  // of a list of calculations
-    std::uint32_t count = 0;
-    std::uint32_t version = 0;
-    double updated_at = 0;
-  };
   struct Calculation {
-    double seconds_left = 0;
-    std::uint32_t older = kNone;
+    double end = 0;  // in the processor's progress
+    std::uint64_t number = 0;
+    std::uint32_t step = 0;
+  };
+  struct Processor {
+    std::vector<Calculation> running;  // a heap: the first to end is in front
+    double progress = 0;               // seconds that each calculation has had since the server was idle
+    double updated_at = 0;
+    std::uint64_t num_begun = 0;
+    std::uint32_t version = 0;
   };
 
   void update(Processor& processor, double now);
   Next next(Processor& processor, double now);
 
   std::vector<Processor> processors_;
-  std::vector<Calculation> calculations_;  // by step
+  std::vector<Calculation> ended_;
 };
 
 }  // namespace gar::sim

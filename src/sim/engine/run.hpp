@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "gar/limits.hpp"
 #include "gar/simulate.hpp"
 #include "sim/engine/flows.hpp"
 #include "sim/engine/job.hpp"
@@ -197,7 +198,7 @@ void Run<World>::report_links(Simulation& out, std::vector<StageUse>& stages) {
                 .floats = account.floats};
     if (out.seconds > 0) use.utilisation = account.floats * state.beta / state.scale / out.seconds;
     for (const StageLoad& load : account.stages) {
-      const std::int64_t senders = std::llround(load.max_senders);
+      const std::int64_t senders = to_whole(load.max_senders);
       use.max_senders = std::max(use.max_senders, senders);
       // Of links that are equally full, the one with bytes for longer.
       StageUse& stage = stages[load.stage];

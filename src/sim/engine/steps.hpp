@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "gar/simulate.hpp"
 #include "sim/engine/active_step.hpp"
 #include "sim/engine/hot.hpp"
@@ -144,9 +145,8 @@ Steps<World>::Steps(const World& world, const Job& job, Timeline& timeline)
       processors_(world.num_ranks()),
       path_(keeps_hops(world, job)),
       stage_log_(job.stages.stages(), world.num_ranks()) {
-  constexpr double kMaxLanes = 1e8;
   const double num_lanes = static_cast<double>(world.num_ranks()) * static_cast<double>(job.num_chunks);
-  if (num_lanes > kMaxLanes) throw InvalidArgument("too many ranks and chunks to simulate; take fewer chunks");
+  check_work(kLaneLimit, num_lanes, "the plan");
   lanes_.resize(static_cast<std::size_t>(num_lanes));
   sending_.resize(lanes_.size());
   for (std::uint32_t rank = 0; rank < world.num_ranks(); ++rank) {

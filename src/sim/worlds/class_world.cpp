@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "sim/random.hpp"
 
 namespace gar::sim {
@@ -22,10 +23,11 @@ bool is_same_part(double a, double b) { return std::abs(a - b) <= 1e-11 * b; }
 ClassWorld::ClassWorld(const Network& network, const PlanIndex& index, const Partition& partition)
     : network_(network), partition_(partition), num_steps_(index.num_steps()) {
   last_.assign(static_cast<std::size_t>(network.num_ranks()), kNone);
+  WorkMeter messages(kFlowLimit, "the plan");
   for (std::uint32_t c = 0; c < num_ranks(); ++c) {
     servers_.push_back(network.server(partition.first_rank[c]));
     Programs programs(index.plan());
-    programs.add(index, partition.first_rank[c]);
+    programs.add(index, partition.first_rank[c], messages);
     add_class(c, programs);
   }
   // Paths are in the order of the flows already; patterns are sorted into it.
@@ -42,6 +44,9 @@ ClassWorld::ClassWorld(const Network& network, const PlanIndex& index, const Par
   last_ = {};
   align_steps();
   count_receives();
+  double flows = 0;
+  for (const SimStep& s : steps_) flows += static_cast<double>(s.num_sends) * static_cast<double>(s.repeat);
+  check_work(kFlowLimit, flows * static_cast<double>(index.plan().num_chunks), "the plan");
 }
 
 void ClassWorld::add_class(std::uint32_t c, const Programs& programs) {

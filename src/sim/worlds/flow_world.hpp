@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gar/limits.hpp"
 #include "gar/plan.hpp"
 #include "sim/network.hpp"
 #include "sim/programs.hpp"
@@ -22,7 +23,9 @@ class FlowWorld {
   FlowWorld(const Network& network, const PlanIndex& index) : network_(network), programs_(index.plan()) {
     counts_pairs_ = index.plan().num_chunks > 1;
     const auto ranks = static_cast<std::size_t>(network.num_ranks());
-    for (std::size_t r = 0; r < ranks; ++r) programs_.add(index, static_cast<std::int64_t>(r));
+    WorkMeter messages(kFlowLimit, "the plan");
+    for (std::size_t r = 0; r < ranks; ++r) programs_.add(index, static_cast<std::int64_t>(r), messages);
+    check_work(kFlowLimit, num_flows() * static_cast<double>(index.plan().num_chunks), "the plan");
     servers_.reserve(ranks);
     for (std::size_t r = 0; r < ranks; ++r) servers_.push_back(network.server(static_cast<std::int32_t>(r)));
     for (std::int32_t i = 0; i < network.num_instances(); ++i) {

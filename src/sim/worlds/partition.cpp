@@ -19,6 +19,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "gar/limits.hpp"
 #include "sim/programs.hpp"
 #include "sim/random.hpp"
 
@@ -57,7 +58,8 @@ class Refinement {
   /// Of the ranks [0, num_ranks) with the first `num_steps` steps of their programs (and the mirror image of these).
   Refinement(const PlanIndex& index, const Network& network, std::int32_t num_ranks, std::int64_t num_steps)
       : network_(network), num_ranks_(num_ranks), num_steps_(num_steps), programs_(index.plan()) {
-    for (std::int32_t r = 0; r < num_ranks; ++r) programs_.add(index, r);
+    WorkMeter messages(kFlowLimit, "the plan");
+    for (std::int32_t r = 0; r < num_ranks; ++r) programs_.add(index, r, messages);
     root_ = network.leaf(0);
     while (network.span(root_).end_rank < num_ranks) root_ = network.span(root_).parent;
     end_ = root_ + 1;
@@ -67,9 +69,7 @@ class Refinement {
     }
   }
 
-  [[nodiscard]] double num_messages() const { return programs_.num_flows(); }
-
-  /// Class of every rank; empty when there are more than `most`.
+  /// Class of every rank; empty when there are more than `most`, or when it takes too long to find them.
   std::vector<std::uint32_t> run(std::vector<std::uint64_t> colour, std::size_t most) {
     for (std::int32_t r = 0; r < num_ranks_; ++r) {
       const ServerParams s = network_.server(r);
@@ -81,7 +81,10 @@ class Refinement {
     node_signature_.assign(nodes, 0);
     seen_.resize(nodes);
     std::size_t count = 0;
+    double visits = 0;
     for (int unchanged = 0; unchanged < 2;) {  // what is sent over a link takes effect a round later
+      visits += 2 * programs_.num_distinct_flows();
+      if (visits > kMostVisits) return {};
       round(colour);
       const std::size_t now = std::unordered_set<std::uint64_t>(colour.begin(), colour.end()).size();
       if (now > most) return {};
@@ -98,6 +101,8 @@ class Refinement {
   }
 
  private:
+  static constexpr double kMostVisits = 5e8;  // of messages; that takes seconds
+
   [[nodiscard]] std::size_t local(std::int32_t instance) const { return static_cast<std::size_t>(instance - root_); }
 
   void round(std::vector<std::uint64_t>& colour) {

@@ -50,7 +50,8 @@ runs() {
 
 check_compared() {
   local line number
-  line=$(grep -h '^gar: ' "$work/checked.err" || true)
+  # It may also say which calls it leaves to an MPI library that is wrong.
+  line=$(grep -h '^gar: ' "$work/checked.err" | grep -v 'all such calls are left to it' || true)
   [[ $line == 'gar: GAR_CHECK: '*' compared on 4 ranks, 0 differences' ]] || fail "the comparison says: '$line'"
   number=$(sed -E 's/^gar: GAR_CHECK: ([0-9,]+) .*/\1/; s/,//g' <<<"$line")
   ((number >= ${CLIENT_CALLS:-1})) || fail "$number calls were taken over, at least ${CLIENT_CALLS:-1} are expected"

@@ -86,7 +86,7 @@ TEST(Paper, IncastStartsWhereTheFigureShowsIt) {
 }
 
 // The paper's predicted bars follow from alpha = 4.0e-3, 2 beta + gamma = 6.6164e-9, delta = 3.892e-10 and epsilon =
-// 1.0615e-10 (reproduce_costmodel.cpp), and err by up to 2.6% against the measured ones.
+// 1.0615e-10 (reproduce/costmodel.cpp), and err by up to 2.6% against the measured ones.
 TEST(Paper, CostModelIsFoundAgainFromTheMeasuredBars) {
   const Profile profile = fit(file("costmodel"));
   const LevelProfile& level = profile.levels.front();

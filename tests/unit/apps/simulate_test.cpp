@@ -108,13 +108,13 @@ TEST(WhatIf, SaysWhatIsAccepted) {
   expect_contains(slow("rack3=nan"), {"'nan' is not a number"});
   expect_contains(slow("rack3=2x"), {"'2x' is not a number"});
   expect_contains(slow("rack3="), {"'' is not a number"});
-  expect_contains(slow("rack3=0"), {"0 is out of range", "above 0"});
+  expect_contains(slow("rack3=0"), {"0 is out of range", "a factor from 1e-9 to 1e9"});
   expect_contains(slow("=2"), {"the name is missing"});
   expect_contains(degrade("rack3=0.5"), {"which link is not said", "NAME.uplink=CAPACITY"});
   expect_contains(degrade("rack3.sideways=0.5"), {"'.sideways' is no link of a node"});
-  expect_contains(degrade("rack3.uplink=-1"), {"-1 is out of range", "at least 0"});
+  expect_contains(degrade("rack3.uplink=-1"), {"-1 is out of range", "a capacity from 1e-9 to 1e9, or 0"});
   expect_contains(degrade(".uplink=1"), {"the name is missing"});
-  expect_contains(background("rack3.uplink=1"), {"1 is out of range", "a share from 0 to below 1"});
+  expect_contains(background("rack3.uplink=1"), {"1 is out of range", "a share from 0 to 0.999999999"});
   expect_contains(fail("rack3"), {"--fail 'rack3'", "NAME.uplink (both directions)"});
   expect_contains(fail("rack3.uplink=0"), {"is no link of a node"});
   for (const char* jitter : {"-0.1", "x", "", "inf", "0.1x"}) {

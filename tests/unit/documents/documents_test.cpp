@@ -52,16 +52,14 @@ TEST(Documents, NamesThatAreNotUtf8AreReplaced) {
 
 TEST(Documents, Predictions) {
   const Topology star = make_tree({4});
-  PredictAnswer answer;
-  for (const Prediction& p : Predictor(star, classic_algorithms()).at(1e6)) answer.results.push_back({p, 1, ""});
-  answer.bound = lower_bound(star, 1e6);
+  const PredictAnswer answer = predict({star, 1e6, {parse_algorithm("gentree+")}});
   const Json document = parsed(predict_document(star, million(), {}, answer), "gar.predict/1");
   EXPECT_EQ(document["best"], answer.results[0].algorithm());
   EXPECT_EQ(document["results"].size(), answer.results.size());
   EXPECT_FALSE(document["results"][0].contains("corrected_seconds"));
   EXPECT_TRUE(document["flips"]["best"].is_null());
-  answer.correction = SizeCorrection{0, 1e9, {1.5, 1.4, 1.6}};
-  const Json corrected = parsed(predict_document(star, million(), {}, answer), "gar.predict/1");
+  const SizeCorrection correction{0, 1e9, {1.5, 1.4, 1.6}};
+  const Json corrected = parsed(predict_document(star, million(), {}, answer, correction), "gar.predict/1");
   EXPECT_EQ(corrected["results"][0]["corrected_seconds"], 1.5 * answer.results[0].seconds());
 }
 

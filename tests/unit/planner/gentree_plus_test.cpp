@@ -20,7 +20,7 @@
 namespace gar {
 namespace {
 
-constexpr ModelOptions kOverlap{ModelKind::kGenModel, IncastDegree::kSenders, true};
+const ModelOptions kOverlap{ModelKind::kGenModel, IncastDegree::kSenders, true};
 
 double seconds_of(const Plan& plan, const Topology& topology, double size) {
   return PricedPlan(plan, topology).cost(size).total();

@@ -132,7 +132,7 @@ TEST(Topology, RefusesBadParameters) {
                                 &leaf.server.gamma,   &leaf.server.delta};
       static const char* const kNames[] = {"alpha", "beta", "epsilon", "incast_threshold", "gamma", "delta"};
       *fields[field] = bad;
-      expect_contains(error_of({inner("root", {{1, 2}}), leaf}), {"'server'", kNames[field], "at least 0"});
+      expect_contains(error_of({inner("root", {{1, 2}}), leaf}), {"'server'", kNames[field], "a number from 0 to"});
     }
   }
 }

@@ -27,7 +27,7 @@ class HostMeeting {
     try {
       return body(std::make_unique<SharedTransport>(segment_, Membership{rank_, size_, {}}, timeout_s_));
     } catch (const std::exception& e) {
-      segment_->set_failure(rank_, e.what());
+      segment_->set_failure(e.what());
       throw;
     }
   }

@@ -1,3 +1,4 @@
+// Sums of float16 with numbers of operands that the compiler knows.
 #include "runtime/transports/cuda/fixed_sum.cuh"
 
 namespace gar::device {

@@ -1,3 +1,4 @@
+// Communicators over NCCL.
 #include <fmt/format.h>
 
 #include <algorithm>

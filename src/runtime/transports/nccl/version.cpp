@@ -1,3 +1,4 @@
+// NCCL's version, in words.
 #include <fmt/format.h>
 #include <nccl.h>
 

@@ -1,24 +1,28 @@
-// Processes find each other through a name in /dev/shm.
+// How the processes of a job come to share a segment.
 //
-// Rank 0 makes the segment without a name, takes its lock, fills in the header, and only then links it to its name:
-// a rank that can open it finds it complete and its maker alive. A file whose byte 0 is not locked is a leftover of a
-// job that was killed while it started; ranks that look for the name ignore it, and the next rank 0 of the same user
-// removes it. As soon as all ranks have joined, the name goes away again.
-#include <dirent.h>
+// Rank 0 makes the memory without a name (memfd), seals its length, so that nobody can take a part of it away under the
+// others, and hands it out at a meeting place, together with how it is divided. What the others get they check before
+// they use it: whose it is, how long it is, and whether the numbers fit that length.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "gar/errors.hpp"
+#include "runtime/transports/shared/greeting.hpp"
+#include "runtime/transports/shared/meeting_place.hpp"
 #include "runtime/transports/shared/segment.hpp"
 
 namespace gar {
@@ -27,26 +31,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kMagic = 0x31'30'72'61'67U + (sizeof(RankBlock) << 40U);  // our version's layout
-constexpr const char* kDirectory = "/dev/shm";
+constexpr int kServeMs = 1;  // how long rank 0 waits for a visitor before it looks after those who came
 constexpr int kJoinSliceUs = 20'000;
-
-std::string prefix() { return fmt::format("gar-{}-", geteuid()); }
-
-struct File {
-  explicit File(int descriptor = -1) : fd(descriptor) {}
-  File(File&& other) noexcept : fd(std::exchange(other.fd, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(fd, other.fd);
-    return *this;
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (fd >= 0) close(fd);
-  }
-  int fd;
-};
+constexpr int kLookEvery = 20;  // of these visits: whether all who came are still alive
+constexpr int kVisitMs = 1000;  // how long to wait for rank 0's answer before looking for it again
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 /// Open-file-description locks: they belong to this opening of the file, so two communicators of one process do not
 /// mix.
@@ -83,27 +72,17 @@ class MappedSegment final : public Segment {
   [[nodiscard]] std::string_view kind() const override { return "shm"; }
 
   [[nodiscard]] int fd() const { return file_.fd; }
-  void map(std::size_t bytes) {
+  void map() {
+    const auto bytes = static_cast<std::size_t>(total_bytes(shape_));
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.fd, 0);
     if (memory == MAP_FAILED) {
       throw TransportError(fmt::format("cannot map {} bytes of shared memory: {}", bytes, std::strerror(errno)));
     }
-    if (base_ != nullptr) munmap(base_, mapped_bytes_);
     base_ = static_cast<std::byte*>(memory);
     mapped_bytes_ = bytes;
     madvise(memory, bytes, MADV_HUGEPAGE);  // where the system offers it
   }
-  void map_header() { map(static_cast<std::size_t>(header_bytes())); }
-  void map_all() { map(static_cast<std::size_t>(total_bytes(shape_))); }
-  void adopt_shape() { shape_ = header().shape; }
   void construct_all() { construct(); }
-  void construct_failed(int rank, const std::string& text) {
-    new (base_) SegmentHeader;
-    header().shape = shape_;
-    set_failure(rank, text);
-  }
-  static std::int64_t bytes_of(const SegmentShape& shape) { return total_bytes(shape); }
-  static std::int64_t bytes_of_header() { return header_bytes(); }
 
  private:
   int rank_;
@@ -111,68 +90,42 @@ class MappedSegment final : public Segment {
   std::size_t mapped_bytes_ = 0;
 };
 
-/// Removes the name when it goes out of scope.
-class Name {
- public:
-  explicit Name(std::string path) : path_(std::move(path)) {}
-  ~Name() { remove(); }
-  Name(const Name&) = delete;
-  Name& operator=(const Name&) = delete;
-  void remove() {
-    if (!path_.empty()) unlink(path_.c_str());
-    path_.clear();
+/// More than this machine can spare would not fail, but end some process of it.
+std::int64_t most_bytes() {
+  const std::int64_t half = sysconf(_SC_PHYS_PAGES) / 2 * sysconf(_SC_PAGESIZE);
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    constexpr std::string_view kTitle = "MemAvailable:";
+    if (line.starts_with(kTitle)) return std::min<std::int64_t>(half, std::atoll(line.c_str() + kTitle.size()) * 1024);
   }
-
- private:
-  std::string path_;
-};
-
-/// Removes what killed jobs of this user have left.
-void sweep() {
-  DIR* directory = opendir(kDirectory);
-  if (directory == nullptr) return;
-  const std::string start = prefix();
-  while (const dirent* entry = readdir(directory)) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
-    const std::string name = static_cast<const char*>(entry->d_name);
-    if (!name.starts_with(start)) continue;
-    const std::string path = fmt::format("{}/{}", kDirectory, name);
-    const File file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    if (file.fd >= 0 && !is_locked(file.fd, 0)) unlink(path.c_str());
-  }
-  closedir(directory);
+  return half;
 }
 
-std::string space_words(std::int64_t needed, int num_ranks, int error) {
-  struct statvfs space {};
-  const bool is_known = statvfs(kDirectory, &space) == 0;
+std::string space_words(std::int64_t needed, int num_ranks, std::string_view why) {
   return fmt::format(
-      "cannot get {} bytes of shared memory for {} ranks: {}{}; accepted is a smaller staging_bytes (GAR_STAGING), or "
-      "a larger {}",
-      needed, num_ranks, std::strerror(error),
-      is_known ? fmt::format(" ({} has {} bytes free)", kDirectory, space.f_bavail * space.f_frsize) : "", kDirectory);
+      "cannot get {} bytes of shared memory for {} ranks: {}; accepted is a smaller staging_bytes (GAR_STAGING)",
+      needed, num_ranks, why);
 }
 
-bool is_full() {
-  struct statvfs space {};
-  return statvfs(kDirectory, &space) == 0 &&
-         space.f_bavail * space.f_frsize < static_cast<std::uint64_t>(MappedSegment::bytes_of_header());
-}
-
-void link_name(int fd, const std::string& path, std::string_view name) {
-  const std::string source = fmt::format("/proc/self/fd/{}", fd);
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    if (linkat(AT_FDCWD, source.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
-    if (errno != EEXIST) {
-      throw TransportError(fmt::format("cannot make the shared memory {}: {}", path, std::strerror(errno)));
-    }
-    const File other(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    if (other.fd >= 0 && is_locked(other.fd, 0)) {
-      throw TransportError(fmt::format(
-          "the name '{}' is in use by a job that is just starting; accepted is a name that only one job uses", name));
-    }
-    if (other.fd >= 0) unlink(path.c_str());
+/// Memory of that length, without a name. Throws TransportError.
+File make_memory(const SegmentShape& shape) {
+  const std::int64_t bytes = Segment::total_bytes(shape);
+  const std::int64_t most = most_bytes();
+  if (bytes > most) {
+    throw TransportError(space_words(
+        bytes, shape.num_ranks, fmt::format("this machine has {} bytes to spare", std::max(most, std::int64_t{0}))));
   }
-  throw TransportError(fmt::format("cannot make the shared memory {}: somebody else makes it again and again", path));
+  constexpr unsigned kNoExecSeal = 8;  // newer than some of the headers that we are built with
+  File out(memfd_create("gar", MFD_CLOEXEC | MFD_ALLOW_SEALING | kNoExecSeal));
+  if (out.fd < 0 && errno == EINVAL) out = File(memfd_create("gar", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (out.fd < 0) throw TransportError(space_words(bytes, shape.num_ranks, std::strerror(errno)));
+  if (const int error = posix_fallocate(out.fd, 0, bytes); error != 0) {
+    throw TransportError(space_words(bytes, shape.num_ranks, std::strerror(error)));
+  }
+  if (fcntl(out.fd, F_ADD_SEALS, kSeals) != 0) {
+    throw TransportError(fmt::format("cannot seal shared memory: {}", std::strerror(errno)));
+  }
+  return out;
 }
 
 std::string missing_ranks(const Segment& segment) {
@@ -183,117 +136,105 @@ std::string missing_ranks(const Segment& segment) {
   return out;
 }
 
-[[noreturn]] void give_up(const Segment& segment, int rank, const std::string& text) {
-  segment.set_failure(rank, text);
+[[noreturn]] void give_up(const Segment& segment, const std::string& text) {
+  segment.set_failure(text);
   throw TransportError(text);
 }
 
-/// Waits until all ranks have joined.
-void await_all(const Segment& segment, int rank, std::string_view name, Clock::time_point deadline, double timeout_s) {
-  const auto size = static_cast<std::uint32_t>(segment.shape().num_ranks);
-  while (!wait_for(segment.header().num_joined, size, {}, kJoinSliceUs)) {
-    if (const std::string failure = segment.failure(); !failure.empty()) throw TransportError(failure);
-    for (int r = 0; r < segment.shape().num_ranks; ++r) {
-      const bool has_come = r == 0 || segment.block(r).has_joined.load() != 0;
-      if (has_come && !segment.is_alive(r)) {
-        // It may have given up because of another, and said so before it ended.
-        if (const std::string failure = segment.failure(); !failure.empty()) throw TransportError(failure);
-        give_up(segment, rank, fmt::format("rank {} died while the communicator '{}' was being made", r, name));
-      }
-    }
-    if (Clock::now() > deadline) {
-      give_up(segment, rank,
-              fmt::format("communicator '{}': after {} s rank{} {} of {} did not come; accepted is that every rank "
-                          "calls with this name "
-                          "and size, or a longer timeout_s (GAR_TIMEOUT)",
-                          name, timeout_s, missing_ranks(segment).find(',') == std::string::npos ? "" : "s",
-                          missing_ranks(segment), size));
+std::uint32_t idx32(int value) { return static_cast<std::uint32_t>(value); }
+
+/// While not all ranks have joined: throws when one of those who have is dead, or has failed, or when it takes too
+/// long.
+void look_after_all(const Segment& segment, std::string_view name, Clock::time_point deadline, double timeout_s) {
+  if (const std::string failure = segment.failure(); !failure.empty()) throw TransportError(failure);
+  for (int r = 0; r < segment.shape().num_ranks; ++r) {
+    const bool has_come = r == 0 || segment.block(r).has_joined.load() != 0;
+    if (has_come && !segment.is_alive(r)) {
+      // It may have given up because of another, and said so before it ended.
+      if (const std::string failure = segment.failure(); !failure.empty()) throw TransportError(failure);
+      give_up(segment, fmt::format("rank {} died while the communicator '{}' was being made", r, name));
     }
   }
-  if (const std::string failure = segment.failure(); !failure.empty()) throw TransportError(failure);
+  if (Clock::now() <= deadline) return;
+  const std::string missing = missing_ranks(segment);
+  give_up(segment,
+          fmt::format("communicator '{}': after {} s rank{} {} of {} did not come; accepted is that every rank "
+                      "calls with this name "
+                      "and size, or a longer timeout_s (GAR_TIMEOUT)",
+                      name, timeout_s, missing.find(',') == std::string::npos ? "" : "s", missing,
+                      segment.shape().num_ranks));
 }
 
-std::shared_ptr<Segment> make_segment(std::string_view name, const std::string& path, const SegmentShape& shape,
-                                      double timeout_s) {
-  const Clock::time_point deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s));
-  sweep();
-  File file(open(kDirectory, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (file.fd < 0 || !take_lock(file.fd, 0)) {
-    throw TransportError(fmt::format("cannot make shared memory in {}: {}", kDirectory, std::strerror(errno)));
+/// Tells the others, as they come, that there is no memory.
+void serve_failure(MeetingPlace& place, const Greeting& greeting, Clock::time_point deadline) {
+  const Clock::time_point last_call = std::min(deadline, seconds_from_now(5));
+  int num_told = 0;
+  while (num_told < greeting.shape().num_ranks - 1 && Clock::now() < last_call) {
+    num_told += place.serve(greeting.bytes(), -1, kServeMs);
+  }
+}
+
+std::shared_ptr<Segment> make_segment(std::string_view name, const SegmentShape& shape, double timeout_s) {
+  const Clock::time_point deadline = seconds_from_now(timeout_s);
+  sweep_meeting_places();
+  MeetingPlace place(name);
+  if (place.has_rival()) {
+    throw TransportError(fmt::format(
+        "the name '{}' is in use by a job that is just starting; accepted is a name that only one job uses", name));
+  }
+  File file;
+  try {
+    file = make_memory(shape);
+  } catch (const TransportError& e) {
+    serve_failure(place, Greeting(name, shape, e.what()), deadline);
+    throw;
+  }
+  const Greeting greeting(name, shape);
+  if (!take_lock(file.fd, 0)) {
+    throw TransportError(fmt::format("cannot lock shared memory: {}", std::strerror(errno)));
   }
   auto segment = std::make_shared<MappedSegment>(shape, 0, std::move(file));
-  const std::int64_t bytes = MappedSegment::bytes_of(shape);
-  const int error = posix_fallocate(segment->fd(), 0, bytes);
-  if (error != 0) {
-    const std::string text = space_words(bytes, shape.num_ranks, error);
-    // Tell the others, if there is room for as much as a header.
-    if (ftruncate(segment->fd(), 0) == 0 && posix_fallocate(segment->fd(), 0, MappedSegment::bytes_of_header()) == 0) {
-      segment->map_header();
-      segment->construct_failed(0, text);
-      segment->header().magic = kMagic;
-      link_name(segment->fd(), path, name);
-      const Name link(path);
-      const auto others = static_cast<std::uint32_t>(shape.num_ranks - 1);
-      const Clock::time_point last_call = std::min(deadline, Clock::now() + std::chrono::seconds(5));
-      while (Clock::now() < last_call && !wait_for(segment->header().num_joined, others, {}, kJoinSliceUs)) {
-      }
-    }
-    throw TransportError(text);
-  }
-  segment->map_all();
+  segment->map();
   segment->construct_all();
-  segment->header().magic = kMagic;
   segment->block(0).has_joined.store(1);
-  link_name(segment->fd(), path, name);
-  Name link(path);
   increase(segment->header().num_joined);
-  await_all(*segment, 0, name, deadline, timeout_s);
+  for (int visit = 1; !has_reached(segment->header().num_joined, idx32(shape.num_ranks)); ++visit) {
+    place.serve(greeting.bytes(), segment->fd(), kServeMs);
+    if (visit % kLookEvery == 0) look_after_all(*segment, name, deadline, timeout_s);
+  }
+  if (const std::string failure = segment->failure(); !failure.empty()) throw TransportError(failure);
   return segment;
 }
 
-/// The segment under that name, when it is there and its maker lives.
-std::shared_ptr<MappedSegment> find_segment(const std::string& path, int rank, const SegmentShape& shape) {
-  File file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  if (file.fd < 0) {
-    if (errno == ENOENT) return nullptr;
-    throw TransportError(fmt::format("cannot open the shared memory {}: {}", path, std::strerror(errno)));
-  }
-  struct stat status {};
-  if (!is_locked(file.fd, 0) || fstat(file.fd, &status) != 0 || status.st_size < MappedSegment::bytes_of_header()) {
-    return nullptr;
-  }
-  auto segment = std::make_shared<MappedSegment>(shape, rank, std::move(file));
-  segment->map_header();
-  return segment;
+/// Rank 0's greeting and the memory, when rank 0 is there.
+std::optional<std::pair<Greeting, File>> find_greeting(std::string_view name, int milliseconds) {
+  std::optional<Handed> handed = visit_meeting_place(name, milliseconds);
+  if (!handed) return std::nullopt;
+  std::optional<Greeting> greeting = Greeting::read(handed->greeting, handed->file.fd, name);
+  if (!greeting) return std::nullopt;
+  // An opening of its own: locks belong to it.
+  File own(open(fmt::format("/proc/self/fd/{}", handed->file.fd).c_str(), O_RDWR | O_CLOEXEC));
+  if (own.fd < 0) throw TransportError(fmt::format("cannot open the shared memory: {}", std::strerror(errno)));
+  return std::pair(*greeting, std::move(own));
 }
 
-void check_header(const Segment& segment, int rank, int size, std::string_view name) {
-  if (segment.header().magic != kMagic) {
-    throw TransportError(fmt::format("communicator '{}': rank 0 runs another version of the library", name));
-  }
-  const int made_for = segment.header().shape.num_ranks;
-  if (made_for != size) {
-    give_up(segment, rank,
-            fmt::format(
-                "communicator '{}': rank {} asks for {} ranks, rank 0 for {}; accepted is the same size on all ranks",
-                name, rank, size, made_for));
-  }
+/// Without room for a directory rank 0 cannot tell why it does not come.
+bool is_full() {
+  struct statvfs space {};
+  return statvfs(kMeetingDirectory, &space) == 0 && space.f_files > 0 && space.f_favail == 0;
 }
 
-std::shared_ptr<Segment> enter_segment(std::string_view name, const std::string& path, int rank,
-                                       const SegmentShape& shape, double timeout_s) {
-  const Clock::time_point deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s));
-  // Without room for a single page rank 0 cannot tell why it does not come. (It may just be about to use the last
-  // ones.)
-  const Clock::time_point full_after = Clock::now() + std::chrono::milliseconds(500);
-  std::shared_ptr<MappedSegment> segment;
-  while (segment == nullptr) {
-    segment = find_segment(path, rank, shape);
-    if (segment != nullptr) break;
+std::pair<Greeting, File> await_greeting(std::string_view name, int rank, Clock::time_point deadline,
+                                         double timeout_s) {
+  const Clock::time_point full_after = seconds_from_now(0.5);
+  for (int attempt = 0;; ++attempt) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (auto found = find_greeting(name, static_cast<int>(std::clamp<std::int64_t>(left, 1, kVisitMs)))) {
+      return std::move(*found);
+    }
     if (Clock::now() > full_after && is_full()) {
-      throw TransportError(space_words(MappedSegment::bytes_of(shape), shape.num_ranks, ENOSPC));
+      throw TransportError(fmt::format("cannot make a directory in {}, where the ranks of a host meet: {}",
+                                       kMeetingDirectory, std::strerror(ENOSPC)));
     }
     if (Clock::now() > deadline) {
       throw TransportError(
@@ -302,34 +243,42 @@ std::shared_ptr<Segment> enter_segment(std::string_view name, const std::string&
                       "name, or a longer timeout_s (GAR_TIMEOUT)",
                       name, rank, timeout_s));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(attempt < 100 ? 1 : 5));
   }
-  check_header(*segment, rank, shape.num_ranks, name);
-  if (const std::string failure = segment->failure(); !failure.empty()) {
-    increase(segment->header().num_joined);
-    throw TransportError(failure);
+}
+
+std::shared_ptr<Segment> enter_segment(std::string_view name, int rank, int size, double timeout_s) {
+  const Clock::time_point deadline = seconds_from_now(timeout_s);
+  auto [greeting, file] = await_greeting(name, rank, deadline, timeout_s);
+  const int made_for = greeting.shape().num_ranks;
+  auto segment = std::make_shared<MappedSegment>(greeting.shape(), rank, std::move(file));
+  segment->map();
+  if (made_for != size) {
+    give_up(*segment,
+            fmt::format(
+                "communicator '{}': rank {} asks for {} ranks, rank 0 for {}; accepted is the same size on all ranks",
+                name, rank, size, made_for));
   }
-  segment->adopt_shape();
-  segment->map_all();
   if (!take_lock(segment->fd(), rank) || segment->block(rank).has_joined.exchange(1) != 0) {
-    const std::string text = fmt::format("communicator '{}': there are two processes with rank {}", name, rank);
-    give_up(*segment, rank, text);
+    give_up(*segment, fmt::format("communicator '{}': there are two processes with rank {}", name, rank));
   }
   increase(segment->header().num_joined);
   try {
-    await_all(*segment, rank, name, deadline, timeout_s);
+    while (!wait_for(segment->header().num_joined, idx32(size), {}, kJoinSliceUs)) {
+      look_after_all(*segment, name, deadline, timeout_s);
+    }
   } catch (const TransportError&) {
-    if (!segment->is_alive(0)) unlink(path.c_str());
+    if (!segment->is_alive(0)) sweep_meeting_places();
     throw;
   }
+  if (const std::string failure = segment->failure(); !failure.empty()) throw TransportError(failure);
   return segment;
 }
 
 }  // namespace
 
 std::shared_ptr<Segment> join_segment(std::string_view name, int rank, const SegmentShape& shape, double timeout_s) {
-  const std::string path = fmt::format("{}/{}{}", kDirectory, prefix(), name);
-  return rank == 0 ? make_segment(name, path, shape, timeout_s) : enter_segment(name, path, rank, shape, timeout_s);
+  return rank == 0 ? make_segment(name, shape, timeout_s) : enter_segment(name, rank, shape.num_ranks, timeout_s);
 }
 
 }  // namespace gar

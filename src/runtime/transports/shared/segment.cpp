@@ -75,16 +75,13 @@ std::byte* Segment::staging(int rank, int slot) const {
 
 void Segment::construct() {
   new (base_) SegmentHeader;
-  header().shape = shape_;
-  header().total_bytes = total_bytes(shape_);
   for (int rank = 0; rank < shape_.num_ranks; ++rank) new (region(rank)) RankBlock;
 }
 
-void Segment::set_failure(int rank, std::string_view text) const {
+void Segment::set_failure(std::string_view text) const {
   SegmentHeader& h = header();
   std::uint32_t none = 0;
   if (!h.failure_state.compare_exchange_strong(none, 1)) return;
-  h.failed_rank = rank;
   const std::size_t length = std::min(text.size(), h.failure.size() - 1);
   std::copy_n(text.begin(), length, h.failure.begin());
   h.failure[length] = '\0';
@@ -94,7 +91,8 @@ void Segment::set_failure(int rank, std::string_view text) const {
 std::string Segment::failure() const {
   const SegmentHeader& h = header();
   if (h.failure_state.load(std::memory_order_acquire) != 2) return {};
-  return {h.failure.data()};
+  const std::string out(h.failure.data(), strnlen(h.failure.data(), h.failure.size()));
+  return out.empty() ? "a rank has failed, and did not say why" : out;
 }
 
 std::shared_ptr<Segment> make_private_segment(const SegmentShape& shape) {

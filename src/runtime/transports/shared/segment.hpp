@@ -2,9 +2,12 @@
 //
 //   Header | rank 0: RankBlock, exchange areas, staging of slot 0, 1, ... | rank 1: ... | ...
 //
-// Between processes it is a file in /dev/shm that has no name once all ranks have opened it, so the kernel frees
-// it with the last process, however that ends. Every process holds a lock on one byte of the file; the kernel drops it
-// when the process dies, and that is how the others know.
+// Between processes it is a file in memory that never has a name, so the kernel frees it with the last process, however
+// that ends. Every process holds a lock on one byte of the file; the kernel drops it when the process dies, and that is
+// how the others know.
+//
+// A rank that runs wild may write anything anywhere in it. What a rank reads out of it is therefore never used as an
+// address or a length; how the memory is divided, each rank keeps for itself.
 #pragma once
 
 #include <array>
@@ -56,13 +59,9 @@ struct RankBlock {
 };
 
 struct SegmentHeader {
-  std::uint64_t magic = 0;
-  SegmentShape shape;
-  std::int64_t total_bytes = 0;
   Signal num_joined;
   std::atomic<std::uint32_t> failure_state{0};  ///< 0 none, 1 being written, 2 to be read
-  std::int32_t failed_rank = -1;
-  std::array<char, 1024> failure{};  ///< text
+  std::array<char, 1024> failure{};             ///< text
 };
 
 class Segment {
@@ -83,14 +82,14 @@ class Segment {
   [[nodiscard]] virtual std::string_view kind() const = 0;
 
   /// Tells all ranks why it ends; the first reason counts.
-  void set_failure(int rank, std::string_view text) const;
+  void set_failure(std::string_view text) const;
   /// That reason; empty when all is well.
   [[nodiscard]] std::string failure() const;
+  static std::int64_t total_bytes(const SegmentShape& shape);
 
  protected:
   static std::int64_t header_bytes();
   static std::int64_t region_bytes(const SegmentShape& shape);
-  static std::int64_t total_bytes(const SegmentShape& shape);
   [[nodiscard]] std::byte* region(int rank) const { return base_ + header_bytes() + rank * region_bytes(shape_); }
   /// Makes the header and the blocks in zeroed memory.
   void construct();

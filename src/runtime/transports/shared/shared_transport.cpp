@@ -50,6 +50,12 @@ Signature unpack(std::uint64_t sequence, const std::array<std::uint64_t, 4>& wor
   return s;
 }
 
+/// Could a rank have called this?
+bool is_meaningful(const Signature& s) {
+  return s.count >= 0 && static_cast<int>(s.collective) <= static_cast<int>(Collective::kAllGather) &&
+         static_cast<int>(s.type) < kNumDataTypes && static_cast<int>(s.op) < kNumReduceOps;
+}
+
 std::uint64_t hash(const Signature& s) {
   std::uint64_t h = s.sequence;
   for (const std::uint64_t word : pack(s)) h = mix_in(h, word);
@@ -95,7 +101,7 @@ TransportLimits SharedTransport::limits() const {
 
 void SharedTransport::throw_failure(const std::string& text) {
   failure_ = text;
-  segment_->set_failure(self_, text);
+  segment_->set_failure(text);
   throw TransportError(text);
 }
 
@@ -124,6 +130,11 @@ bool SharedTransport::agrees(int peer) {
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = cell.words[i].load(std::memory_order_acquire);
     const bool is_stable = cell.sequence.load(std::memory_order_relaxed) == sequence;
     const Signature theirs = unpack(sequence, words);
+    if (is_stable && !is_meaningful(theirs)) {
+      throw_failure(
+          fmt::format("rank {} has written something into the shared memory that no rank writes (noticed by rank {})",
+                      global(peer), membership_.rank));
+    }
     if (is_stable && theirs != signature_) {
       throw_failure(describe_mismatch(signature_, membership_.rank, theirs, global(peer)));
     }
@@ -306,7 +317,7 @@ void SharedTransport::wait() {
 void SharedTransport::fail(std::string_view reason) noexcept {
   try {
     if (failure_.empty()) failure_ = std::string(reason);
-    segment_->set_failure(self_, reason);
+    segment_->set_failure(reason);
   } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory while failing; the others will notice the silence
   }
 }

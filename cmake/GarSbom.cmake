@@ -1,0 +1,147 @@
+# gar_write_sbom(FILE): the software bill of materials, SPDX 2.3 in JSON: what the build has found, with versions and licences, and
+# whether it is compiled into what is installed or loaded when that runs. SPDX rather than CycloneDX, because it is an ISO standard
+# (5962) and has words for how one thing is linked with another. It holds what users get; tests and their tools are left out.
+
+# The number that `pattern` finds in the first of the files that is there; NOASSERTION when it does not.
+function(_gar_version_in out pattern)
+  set(${out} NOASSERTION PARENT_SCOPE)
+  foreach(file IN LISTS ARGN)
+    if(EXISTS ${file})
+      file(STRINGS ${file} line REGEX "${pattern}" LIMIT_COUNT 1)
+      if(line MATCHES "${pattern}")
+        set(${out} ${CMAKE_MATCH_1} PARENT_SCOPE)
+        return()
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
+# How a library is linked, by its file.
+function(_gar_linkage out file)
+  set(${out} DYNAMIC_LINK PARENT_SCOPE)
+  if(file MATCHES "\\${CMAKE_STATIC_LIBRARY_SUFFIX}$")
+    set(${out} STATIC_LINK PARENT_SCOPE)
+  endif()
+endfunction()
+
+# _gar_sbom_add(NAME name VERSION v LICENCE spdx-id PAGE url PURL purl-without-version HOW relationship WHERE "what of ours has it"):
+# one component. STATIC_LINK: its code is in what is installed, from headers or from a static library. DYNAMIC_LINK: it is loaded when
+# that runs.
+function(_gar_sbom_add)
+  cmake_parse_arguments(it "" "NAME;VERSION;LICENCE;PAGE;PURL;HOW;WHERE" "" ${ARGN})
+  string(REGEX REPLACE "[^A-Za-z0-9.-]" "-" id "SPDXRef-${it_NAME}")
+  set(package "{}")
+  foreach(pair IN ITEMS "name|${it_NAME}" "SPDXID|${id}" "versionInfo|${it_VERSION}" "downloadLocation|${it_PAGE}"
+                        "licenseConcluded|NOASSERTION" "licenseDeclared|${it_LICENCE}" "copyrightText|NOASSERTION"
+                        "supplier|NOASSERTION")
+    string(REGEX MATCH "^([^|]*)\\|(.*)$" ignored "${pair}")
+    string(JSON package SET "${package}" ${CMAKE_MATCH_1} "\"${CMAKE_MATCH_2}\"")
+  endforeach()
+  string(JSON package SET "${package}" filesAnalyzed false)
+  if(it_PURL)
+    set(purl ${it_PURL})
+    if(NOT it_VERSION STREQUAL "NOASSERTION")
+      string(APPEND purl "@${it_VERSION}")
+    endif()
+    string(JSON package SET "${package}" externalRefs "[{\"referenceCategory\": \"PACKAGE-MANAGER\", \"referenceType\": \"purl\", \"referenceLocator\": \"${purl}\"}]")
+  endif()
+  if(it_HOW STREQUAL "BUILD_TOOL_OF")
+    set(ends "\"spdxElementId\": \"${id}\", \"relatedSpdxElement\": \"SPDXRef-gar\"")
+  else()
+    set(ends "\"spdxElementId\": \"SPDXRef-gar\", \"relatedSpdxElement\": \"${id}\"")
+  endif()
+  list(APPEND packages "${package}")
+  list(APPEND relationships "{${ends}, \"relationshipType\": \"${it_HOW}\", \"comment\": \"${it_WHERE}\"}")
+  set(packages "${packages}" PARENT_SCOPE)
+  set(relationships "${relationships}" PARENT_SCOPE)
+endfunction()
+
+function(gar_write_sbom file)
+  set(packages "")
+  set(relationships "")
+  _gar_sbom_add(NAME fmt VERSION "${fmt_VERSION}" LICENCE MIT PAGE https://github.com/fmtlib/fmt PURL pkg:github/fmtlib/fmt
+                HOW STATIC_LINK WHERE "headers, in every library and program")
+  _gar_sbom_add(NAME nlohmann-json VERSION "${nlohmann_json_VERSION}" LICENCE MIT PAGE https://github.com/nlohmann/json
+                PURL pkg:github/nlohmann/json HOW STATIC_LINK WHERE "headers, in libgar and the programs")
+  _gar_sbom_add(NAME eigen VERSION "${Eigen3_VERSION}" LICENCE MPL-2.0 PAGE https://gitlab.com/libeigen/eigen
+                PURL pkg:gitlab/libeigen/eigen HOW STATIC_LINK WHERE "headers, in libgar")
+  if(GAR_BUILD_APPS)
+    _gar_sbom_add(NAME CLI11 VERSION "${CLI11_VERSION}" LICENCE BSD-3-Clause PAGE https://github.com/CLIUtils/CLI11
+                  PURL pkg:github/cliutils/cli11 HOW STATIC_LINK WHERE "headers, in the programs")
+  endif()
+  if(GAR_HAS_HWY)
+    foreach(property IN ITEMS IMPORTED_LOCATION IMPORTED_LOCATION_RELEASE IMPORTED_LOCATION_NONE)
+      get_target_property(library hwy::hwy ${property})
+      if(library)
+        break()
+      endif()
+    endforeach()
+    _gar_linkage(how "${library}")
+    set(licence Apache-2.0)
+    if(hwy_VERSION VERSION_GREATER_EQUAL 1.0.4)
+      set(licence "Apache-2.0 OR BSD-3-Clause")
+    endif()
+    _gar_sbom_add(NAME highway VERSION "${hwy_VERSION}" LICENCE "${licence}" PAGE https://github.com/google/highway
+                  PURL pkg:github/google/highway HOW ${how} WHERE "library of libgar_runtime and the programs, and headers in them")
+  endif()
+  foreach(flavour IN LISTS gar_mpi_flavours)
+    string(TOUPPER ${flavour} upper)
+    list(TRANSFORM GAR_MPI_${upper}_INCLUDES APPEND /mpi.h OUTPUT_VARIABLE headers)
+    list(GET GAR_MPI_${upper}_LIBRARIES 0 library)
+    _gar_linkage(how "${library}")
+    set(where "libgar_mpi_${flavour}, gar-${flavour}, libgar-preload-${flavour}-rest.so")
+    if(flavour STREQUAL "openmpi")
+      set(numbers "")
+      foreach(part IN ITEMS MAJOR MINOR RELEASE)
+        _gar_version_in(number "^#define OMPI_${part}_VERSION +([0-9]+)" ${headers})
+        list(APPEND numbers ${number})
+      endforeach()
+      list(JOIN numbers "." version)
+      _gar_sbom_add(NAME openmpi VERSION "${version}" LICENCE BSD-3-Clause-Open-MPI PAGE https://github.com/open-mpi/ompi
+                    PURL pkg:github/open-mpi/ompi HOW ${how} WHERE "${where}")
+    else()
+      _gar_version_in(version "^#define MPICH_VERSION +\"([^\"]+)\"" ${headers})
+      _gar_sbom_add(NAME mpich VERSION "${version}" LICENCE mpich2 PAGE https://github.com/pmodels/mpich
+                    PURL pkg:github/pmodels/mpich HOW ${how} WHERE "${where}")
+    endif()
+  endforeach()
+  if(gar_mpi_flavours AND GAR_HWLOC_LIBRARY AND GAR_HWLOC_INCLUDE_DIR)
+    find_file(header hwloc/autogen/config.h HINTS ${GAR_HWLOC_INCLUDE_DIR} NO_CACHE)
+    _gar_version_in(version "^#define HWLOC_VERSION +\"([^\"]+)\"" ${header})
+    _gar_linkage(how "${GAR_HWLOC_LIBRARY}")
+    _gar_sbom_add(NAME hwloc VERSION "${version}" LICENCE BSD-3-Clause PAGE https://github.com/open-mpi/hwloc
+                  PURL pkg:github/open-mpi/hwloc HOW ${how} WHERE "the libraries for MPI, and the programs with MPI")
+  endif()
+  set(extracted "[]")
+  if(GAR_HAS_CUDA)
+    _gar_sbom_add(NAME cuda-runtime VERSION "${CUDAToolkit_VERSION}" LICENCE LicenseRef-NVIDIA-CUDA-EULA
+                  PAGE https://developer.nvidia.com/cuda-toolkit HOW STATIC_LINK WHERE "gar-cuda, and programs that users link with libgar_cuda")
+    set(extracted "[{\"licenseId\": \"LicenseRef-NVIDIA-CUDA-EULA\", \"name\": \"NVIDIA CUDA Toolkit EULA\", \"extractedText\": \"The End User License Agreement of the NVIDIA CUDA Toolkit, https://docs.nvidia.com/cuda/eula\"}]")
+  endif()
+  if(GAR_HAS_NCCL)
+    set(numbers "")
+    foreach(part IN ITEMS MAJOR MINOR PATCH)
+      _gar_version_in(number "^#define NCCL_${part} +([0-9]+)" ${GAR_NCCL_INCLUDE_DIR}/nccl.h)
+      list(APPEND numbers ${number})
+    endforeach()
+    list(JOIN numbers "." version)
+    _gar_sbom_add(NAME nccl VERSION "${version}" LICENCE BSD-3-Clause PAGE https://github.com/NVIDIA/nccl
+                  PURL pkg:github/nvidia/nccl HOW DYNAMIC_LINK WHERE "loaded by libgar_nccl and gar-cuda when it is asked for")
+  endif()
+  _gar_sbom_add(NAME "${CMAKE_CXX_COMPILER_ID}-compiler" VERSION "${CMAKE_CXX_COMPILER_VERSION}" LICENCE NOASSERTION PAGE NOASSERTION
+                HOW BUILD_TOOL_OF WHERE "compiled it, and its C++ library is loaded when it runs")
+
+  set(own "{\"name\": \"gar\", \"SPDXID\": \"SPDXRef-gar\", \"versionInfo\": \"${PROJECT_VERSION}\", \"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false, \"licenseConcluded\": \"Apache-2.0\", \"licenseDeclared\": \"Apache-2.0\", \"copyrightText\": \"NOASSERTION\", \"supplier\": \"NOASSERTION\", \"primaryPackagePurpose\": \"LIBRARY\", \"description\": \"${PROJECT_DESCRIPTION}\"}")
+  list(JOIN packages ", " packages)
+  list(JOIN relationships ", " relationships)
+  set(content "[${own}, ${packages}], \"relationships\": [{\"spdxElementId\": \"SPDXRef-DOCUMENT\", \"relatedSpdxElement\": \"SPDXRef-gar\", \"relationshipType\": \"DESCRIBES\"}, ${relationships}]")
+  # The same content has the same name; the time of the build is SOURCE_DATE_EPOCH where that is set.
+  string(UUID uuid NAMESPACE 6ba7b811-9dad-11d1-80b4-00c04fd430c8 NAME "${content}" TYPE SHA1)
+  string(TIMESTAMP now "%Y-%m-%dT%H:%M:%SZ" UTC)
+  set(document "{\"spdxVersion\": \"SPDX-2.3\", \"dataLicense\": \"CC0-1.0\", \"SPDXID\": \"SPDXRef-DOCUMENT\", \"name\": \"gar-${PROJECT_VERSION}\", \"documentNamespace\": \"https://spdx.org/spdxdocs/gar-${PROJECT_VERSION}-${uuid}\", \"creationInfo\": {\"created\": \"${now}\", \"creators\": [\"Tool: CMake-${CMAKE_VERSION}\"]}, \"hasExtractedLicensingInfos\": ${extracted}, \"packages\": ${content}}")
+  string(JSON document ERROR_VARIABLE problem GET "{\"all\": ${document}}" all)  # laid out for people; and it is JSON
+  if(problem)
+    message(FATAL_ERROR "The bill of materials is no JSON: ${problem}")
+  endif()
+  file(WRITE ${file} "${document}\n")
+endfunction()
