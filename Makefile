@@ -35,7 +35,7 @@ demo: setup ## predict, plan, prove and simulate an AllReduce, then run one betw
 	@scripts/demo.sh build/release/bin/gar
 
 # Thread sanitizer: what several processes share is invisible to it; threads share the same code.
-TSAN_FILTER = -*shm*:Faults*:StartUp*
+TSAN_FILTER = -*shm*:Faults*:StartUp*:Fork*
 
 # Tests that need a GPU pass where there is none, without having done anything: say so.
 GPU_NOTE = gpu_test=build/release/tests/cuda/cuda_ipc_test; \

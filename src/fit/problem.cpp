@@ -276,10 +276,10 @@ std::vector<Parameters> Problem::bootstrap(const Solution& solution, const std::
       y(i) = std::max(fitted(i) + sign * stretched(i), 0.05 * fitted(i));
     }
     double least = std::numeric_limits<double>::infinity();
-    Parameters best;
+    Parameters best = solution.parameters;  // where no sample can be solved: a cost of 0 has no relative error
     for (std::size_t c = 0; c < thresholds.size(); ++c) {
       const Linear linear = solve_rows(all_rows[c], y, is_free);
-      if (linear.loss >= least) continue;
+      if (!(linear.loss < least)) continue;
       least = linear.loss;
       best.values.assign(linear.x.data(), linear.x.data() + linear.x.size());
       best.thresholds = thresholds[c];

@@ -46,9 +46,10 @@ def expect(actual, expected, what):
         print(f"FAILED on rank {RANK}: {what}: element {index} is {actual[index]}, not {expected[index]}", flush=True)
 
 
-def note(count):
+def note(count, dtype=np.float64):
+    """Counts a call that must be taken over. Some MPI libraries are left their own way with short integers."""
     global calls
-    calls += SIZE > 1 and count > 0
+    calls += SIZE > 1 and count > 0 and np.dtype(dtype).itemsize > 2
 
 
 def check_allreduce(dtype, op, ufunc, count):
@@ -60,8 +61,8 @@ def check_allreduce(dtype, op, ufunc, count):
     result = vector(RANK, dtype, count)
     COMM.Iallreduce(MPI.IN_PLACE, result, op).Wait()
     expect(result, expected, "Iallreduce in place " + what)
-    note(count)
-    note(count)
+    note(count, dtype)
+    note(count, dtype)
 
 
 def check_blocks(dtype, count):
@@ -72,7 +73,7 @@ def check_blocks(dtype, count):
     gathered = np.empty(whole, dtype)
     COMM.Allgather(vector(RANK, dtype, count), gathered)
     expect(gathered, np.concatenate([vector(r, dtype, count) for r in range(SIZE)]), f"Allgather {count}")
-    note(count)
+    note(count, dtype)
     note(count)
 
 

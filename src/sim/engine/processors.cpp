@@ -8,7 +8,7 @@ namespace gar::sim {
 
 namespace {
 
-constexpr auto ends_later = [](const auto& a, const auto& b) {
+constexpr auto kEndsLater = [](const auto& a, const auto& b) {
   return a.end != b.end ? a.end > b.end : a.number > b.number;
 };
 
@@ -33,7 +33,7 @@ Processors::Next Processors::add(std::uint32_t rank, std::uint32_t step, double 
   update(processor, now);
   if (processor.running.empty()) processor.progress = 0;  // small numbers keep their digits
   processor.running.push_back({.end = processor.progress + seconds, .number = processor.num_begun++, .step = step});
-  std::push_heap(processor.running.begin(), processor.running.end(), ends_later);
+  std::push_heap(processor.running.begin(), processor.running.end(), kEndsLater);
   return next(processor, now);
 }
 
@@ -42,7 +42,7 @@ Processors::Next Processors::end(std::uint32_t rank, double now, std::vector<std
   update(processor, now);
   ended_.clear();
   while (!processor.running.empty() && processor.running.front().end - processor.progress <= now * kDoneTime) {
-    std::pop_heap(processor.running.begin(), processor.running.end(), ends_later);
+    std::pop_heap(processor.running.begin(), processor.running.end(), kEndsLater);
     ended_.push_back(processor.running.back());
     processor.running.pop_back();
   }

@@ -101,7 +101,7 @@ class Refinement {
   }
 
  private:
-  static constexpr double kMostVisits = 5e8;  // of messages; that takes seconds
+  static constexpr double kMostVisits = 1e8;  // of messages; that takes seconds
 
   [[nodiscard]] std::size_t local(std::int32_t instance) const { return static_cast<std::size_t>(instance - root_); }
 
