@@ -25,8 +25,8 @@ std::string format_binary_bytes(std::int64_t bytes);
 std::string format_memory_bandwidth(double bytes_per_s);
 
 /// Text of unknown origin (a file's name, a name inside of a file), fit for a terminal: bytes that are no UTF-8,
-/// control characters, line ends and marks that change the direction of writing become `\\xNN`. What is shown twice is the
-/// same.
+/// control characters, line ends and marks that change the direction of writing become `\\xNN`. What is shown twice is
+/// the same.
 std::string escaped(std::string_view text);
 
 }  // namespace gar
