@@ -3,21 +3,19 @@
 // right.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "fuzz/harness.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/verify.hpp"
 
 namespace {
 
-constexpr std::int64_t kMostRanks = 64;
+using gar::fuzz::require;
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+constexpr std::int64_t kMostRanks = 64;
 
 /// The ranks that the factors or group sizes are for; 0: too many to build a plan for here.
 std::int64_t ranks_of(const gar::AlgorithmSpec& spec) {

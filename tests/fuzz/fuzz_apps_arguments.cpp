@@ -2,8 +2,6 @@
 // what is accepted is within its limits. Names of files are left out.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <functional>
 #include <map>
 #include <sstream>
 #include <string>
@@ -14,23 +12,16 @@
 #include "apps/gar/verbs/bench_options.hpp"
 #include "apps/gar/verbs/fit_options.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
+#include "fuzz/harness.hpp"
 #include "gar/errors.hpp"
 
 namespace {
 
+using gar::fuzz::attempt;
+using gar::fuzz::require;
+
 using namespace gar;
 using namespace gar::cli;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-void attempt(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const InvalidArgument&) {
-  }
-}
 
 void read_one(const std::string& value) {
   attempt([&] { require(!parse_algorithms(value).empty()); });

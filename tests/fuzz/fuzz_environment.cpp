@@ -4,25 +4,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <optional>
 #include <string>
 
+#include "fuzz/harness.hpp"
 #include "gar/environment.hpp"
 #include "gar/errors.hpp"
 
 namespace {
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-void attempt(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const gar::InvalidArgument&) {
-  }
-}
+using gar::fuzz::attempt;
+using gar::fuzz::require;
 
 }  // namespace
 

@@ -8,22 +8,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
 
+#include "fuzz/harness.hpp"
 #include "gar/errors.hpp"
 #include "runtime/transports/shared/greeting.hpp"
 #include "runtime/transports/shared/segment.hpp"
 
 namespace {
 
-constexpr const char* kName = "fuzz";
+using gar::fuzz::require;
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+constexpr const char* kName = "fuzz";
 
 gar::SegmentShape real_shape() {
   return {.num_ranks = 3, .num_slots = 2, .staging_bytes = 4096, .exchange_bytes = 1024};

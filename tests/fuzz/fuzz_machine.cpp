@@ -3,20 +3,18 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <sstream>
 #include <string>
 
+#include "fuzz/harness.hpp"
 #include "gar/measure/launch.hpp"
 #include "gar/mpi_library.hpp"
 #include "measure/fit/counters.hpp"
 
 namespace {
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using gar::fuzz::require;
 
 }  // namespace
 

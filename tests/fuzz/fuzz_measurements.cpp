@@ -2,20 +2,18 @@
 // trip through our own writer.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <string_view>
 
+#include "fuzz/harness.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
 #include "gar/profile_io.hpp"
 
 namespace {
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using gar::fuzz::require;
 
 std::string written(const gar::Measurements& measurements) {
   std::ostringstream out;

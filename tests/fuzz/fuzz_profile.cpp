@@ -2,20 +2,18 @@
 // through our own writer, and that can be laid over a tree and compared with itself.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <string_view>
 
+#include "fuzz/harness.hpp"
 #include "gar/errors.hpp"
 #include "gar/profile.hpp"
 #include "gar/profile_io.hpp"
 
 namespace {
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using gar::fuzz::require;
 
 std::string written(const gar::Profile& profile) {
   std::ostringstream out;

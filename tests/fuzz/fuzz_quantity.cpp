@@ -3,11 +3,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <functional>
 #include <string>
 #include <string_view>
 
+#include "fuzz/harness.hpp"
 #include "gar/data_type.hpp"
 #include "gar/errors.hpp"
 #include "gar/plan.hpp"
@@ -17,16 +16,8 @@
 
 namespace {
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-void attempt(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const gar::InvalidArgument&) {
-  }
-}
+using gar::fuzz::attempt;
+using gar::fuzz::require;
 
 void check(const gar::VectorSize& vector) {
   require(vector.count >= 0 && vector.bytes >= vector.count && vector.bytes <= gar::kMaxVectorBytes);

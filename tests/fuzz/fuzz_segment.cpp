@@ -4,12 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "fuzz/harness.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/plan.hpp"
@@ -19,13 +19,11 @@
 
 namespace {
 
+using gar::fuzz::require;
+
 constexpr int kRanks = 3;
 constexpr std::int64_t kCount = 24;  // floats
 constexpr std::int64_t kBytes = kCount * static_cast<std::int64_t>(sizeof(float));
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 gar::SegmentShape shape() {
   return {.num_ranks = kRanks, .num_slots = 2, .staging_bytes = 1024, .exchange_bytes = 1024};

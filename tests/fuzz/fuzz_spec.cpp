@@ -1,17 +1,15 @@
 // Networks by name and by generator ("tree:16x24"): the reader either throws InvalidArgument or returns a sound tree.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
+#include "fuzz/harness.hpp"
 #include "gar/errors.hpp"
 #include "gar/topology.hpp"
 
 namespace {
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using gar::fuzz::require;
 
 }  // namespace
 

@@ -2,20 +2,18 @@
 // trip through our own writer.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <string_view>
 
+#include "fuzz/harness.hpp"
 #include "gar/errors.hpp"
 #include "gar/topology_io.hpp"
 #include "io/json_reader.hpp"
 
 namespace {
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using gar::fuzz::require;
 
 void check(const gar::Topology& t) {
   require(t.num_servers() >= 1 && t.num_servers() <= gar::kMaxServers);

@@ -4,21 +4,19 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <sstream>
 #include <string>
 
+#include "fuzz/harness.hpp"
 #include "gar/errors.hpp"
 #include "gar/topology.hpp"
 #include "gar/what_if.hpp"
 
 namespace {
 
-constexpr std::size_t kMostLines = 20;
+using gar::fuzz::require;
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+constexpr std::size_t kMostLines = 20;
 
 }  // namespace
 
