@@ -13,6 +13,7 @@
 
 #include "gar/communicator.hpp"
 #include "runtime/process.hpp"
+#include "support/sleeping.hpp"
 
 namespace gar {
 namespace {
@@ -31,27 +32,46 @@ std::string refusal_of(const std::function<void()>& call) {
   return "no error";
 }
 
-/// Forks, as fork() does or by the bare system call; the child's words, "" when all is well.
-std::string in_child(bool is_bare, const std::function<std::string()>& body) {
-  int ends[2] = {-1, -1};
-  EXPECT_EQ(pipe(static_cast<int*>(ends)), 0);
-  const auto child = is_bare ? static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) : fork();
-  if (child == 0) {
-    alarm(300);  // ends what hangs
-    const std::string text = body();
-    _exit(write(ends[1], text.data(), text.size()) < 0 ? 2 : 0);
+/// A forked child, made as fork() does or by the bare system call, and the pipe through which it says what is wrong.
+class Child {
+ public:
+  Child(bool is_bare, const std::function<std::string()>& body) {
+    test::wait_until_others_sleep();
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(pipe(static_cast<int*>(ends)), 0);
+    pid_ = is_bare ? static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) : fork();
+    if (pid_ == 0) {
+      alarm(300);  // ends what hangs
+      const std::string text = body();
+      _exit(write(ends[1], text.data(), text.size()) < 0 ? 2 : 0);
+    }
+    close(ends[1]);
+    end_ = ends[0];
   }
-  close(ends[1]);
-  std::string text;
-  char buffer[512];
-  for (ssize_t n = 0; (n = read(ends[0], static_cast<char*>(buffer), sizeof(buffer))) > 0;) {
-    text.append(static_cast<const char*>(buffer), static_cast<std::size_t>(n));
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  Child(Child&&) = delete;
+  Child& operator=(Child&&) = delete;
+  ~Child() { close(end_); }
+
+  /// Waits for its end: its words, "" when all is well.
+  [[nodiscard]] std::string words() const {
+    std::string text;
+    char buffer[512];
+    for (ssize_t n = 0; (n = read(end_, static_cast<char*>(buffer), sizeof(buffer))) > 0;) {
+      text.append(static_cast<const char*>(buffer), static_cast<std::size_t>(n));
+    }
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    return text.empty() && status != 0 ? "status " + std::to_string(status) : text;
   }
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return text.empty() && status != 0 ? "status " + std::to_string(status) : text;
-}
+
+ private:
+  pid_t pid_ = -1;
+  int end_ = -1;
+};
+
+std::string in_child(bool is_bare, const std::function<std::string()>& body) { return Child(is_bare, body).words(); }
 
 CommunicatorOptions patient() {
   CommunicatorOptions options;
@@ -151,11 +171,9 @@ TEST(Fork, AChildHasNoPartInSharedMemory) {
     if (values[4999] != 3.0F) wrong += "wrong sum";
     return wrong;
   };
-  std::string other = "not run";
-  std::thread peer([&] { other = in_child(false, [&] { return rank_of(1); }); });
+  const Child other(false, [&] { return rank_of(1); });  // before this process has other threads
   EXPECT_EQ(rank_of(0), "");
-  peer.join();
-  EXPECT_EQ(other, "");
+  EXPECT_EQ(other.words(), "");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gar/communicator.hpp"
+#include "support/sleeping.hpp"
 
 namespace gar {
 namespace {
@@ -69,6 +70,7 @@ TEST(Leaving, AForkedChildThatDestroysItsCopyDoesNotEndTheRank) {
     std::vector<float> values(1000, 1.0F);
     comm->start_all_reduce(std::span(values)).wait();  // there is a worker thread now
     if (rank == 1) {
+      test::wait_until_others_sleep();
       const pid_t child = fork();
       if (child == 0) {
         comm.reset();
