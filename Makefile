@@ -51,7 +51,7 @@ test: setup ## all tests, again under the address and undefined behaviour saniti
 	@$(GPU_NOTE)
 	@$(call CONFIGURE,asan)
 	@$(call BUILD,asan)
-	@GAR_TEST_SMALL=1 $(call TEST,asan) -L '^(unit|property|fuzz|golden|runtime)$$'
+	@GAR_TEST_SMALL=1 $(call TEST,asan) -L '^(unit|property|fuzz|golden|runtime)$$' -E '^golden_docs_test$$'
 	@$(call CONFIGURE,tsan)
 	@$(call BUILD,tsan) --target runtime_tests
 	@GAR_TEST_SMALL=1 GTEST_FILTER='$(TSAN_FILTER)' $(call TEST,tsan) -L '^runtime$$'

@@ -10,14 +10,17 @@
 #include "gar/algorithms.hpp"
 #include "gar/verify.hpp"
 #include "support/naive_run.hpp"
+#include "support/slow_build.hpp"
 
 namespace gar {
 namespace {
 
 std::vector<std::int64_t> rank_counts() {
   std::vector<std::int64_t> out;
-  for (std::int64_t n = 1; n <= 64; ++n) out.push_back(n);
-  for (const std::int64_t n : {97, 127, 128, 255, 384, 512}) out.push_back(n);
+  for (std::int64_t n = 1; n <= test::in_slow_build(24, 64); ++n) out.push_back(n);
+  for (const std::int64_t n : {64, 97, 127, 128, 255, 384, 512}) {
+    if (n <= test::in_slow_build(128, 512) && n > out.back()) out.push_back(n);
+  }
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include "support/naive_model.hpp"
 #include "support/plans.hpp"
 #include "support/random_topology.hpp"
+#include "support/slow_build.hpp"
 #include "support/terms.hpp"
 
 namespace gar {
@@ -38,7 +39,7 @@ std::string trace(std::uint64_t seed, const Plan& plan) {
 // Calls check(topology, plan, options, seed) for every plan of every tree.
 template <class Check>
 void for_random_plans(std::uint64_t num_trees, std::int64_t max_servers, std::size_t most_per_kind, Check check) {
-  for (std::uint64_t seed = 1; seed <= num_trees; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::in_slow_build(num_trees / 6, num_trees); ++seed) {
     std::mt19937_64 random(seed);
     const Topology topology = draw(random, max_servers);
     const ModelOptions options{ModelKind::kGenModel,
@@ -77,7 +78,7 @@ TEST(ModelProperty, CriticalPathIsAtMostLockstep) {
 
 // With one sub-plan there is nobody to wait for.
 TEST(ModelProperty, OneSubPlanEqualsItsPrograms) {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::in_slow_build(50U, 300U); ++seed) {
     std::mt19937_64 random(seed);
     const Topology topology = draw(random, 48);
     const ModelOptions options{ModelKind::kGenModel,

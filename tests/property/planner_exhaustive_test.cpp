@@ -19,6 +19,7 @@
 #include "support/collective_cases.hpp"
 #include "support/plan_space.hpp"
 #include "support/random_topology.hpp"
+#include "support/slow_build.hpp"
 
 namespace gar {
 namespace {
@@ -213,7 +214,7 @@ TEST(PlannerExhaustive, AllShapesOfUpToThreeLevels) {
 
 // Doubling and halving finds what trying every number of chunks finds.
 TEST(PlannerExhaustive, BestChunksIsTheBestOfAll) {
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::in_slow_build(20U, 150U); ++seed) {
     std::mt19937_64 random(seed);
     test::RandomTopologyOptions options;
     options.min_servers = 2;

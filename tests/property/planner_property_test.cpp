@@ -16,6 +16,7 @@
 #include "gar/topology.hpp"
 #include "gar/verify.hpp"
 #include "support/random_topology.hpp"
+#include "support/slow_build.hpp"
 
 namespace gar {
 namespace {
@@ -23,11 +24,7 @@ namespace {
 constexpr double kTie = 1e-12;   // relative: what rounding may cost
 constexpr double kBound = 1e-9;  // relative: sums in different orders
 constexpr int kNumBatches = 8;   // tests of their own: a failure says where, the rest still runs
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kNumTrees = 160;  // slow builds
-#else
-constexpr int kNumTrees = 2000;
-#endif
+constexpr int kNumTrees = test::in_slow_build<int>(48, 2000);
 
 struct Input {
   Topology topology;
@@ -132,7 +129,7 @@ bool has_different_siblings(const Plan& plan) {
 // Where all children of every switch are alike nobody waits, so the cost by sub-plans is that of all ranks in lockstep:
 // real shares are what the planner priced.
 TEST(PlannerShares, OnEvenTreesAreThoseThatWerePriced) {
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::in_slow_build(40U, 400U); ++seed) {
     std::mt19937_64 random(seed);
     test::RandomTopologyOptions options;
     options.min_servers = 2;

@@ -12,6 +12,7 @@
 #include "gar/model.hpp"
 #include "gar/simulate.hpp"
 #include "gar/topology.hpp"
+#include "support/slow_build.hpp"
 #include "support/terms.hpp"
 
 namespace gar {
@@ -19,11 +20,7 @@ namespace {
 
 constexpr double kTolerance = 1e-9;
 constexpr std::int64_t kMostServers = 64;
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kMostFactorisations = 3;  // of one number, in slow builds
-#else
-constexpr std::size_t kMostFactorisations = 1000;
-#endif
+constexpr std::size_t kMostFactorisations = test::in_slow_build<std::size_t>(1, 1000);  // of one number
 
 struct Case {
   Plan plan;

@@ -21,6 +21,7 @@
 #include "support/naive_simulator.hpp"
 #include "support/random_simulation.hpp"
 #include "support/random_topology.hpp"
+#include "support/slow_build.hpp"
 #include "support/terms.hpp"
 
 namespace gar {
@@ -37,11 +38,7 @@ using test::SimulationCase;
 constexpr double kTolerance = 1e-9;
 constexpr double kNothing = 1e-100;  // seconds; links without any cost may take as much
 constexpr int kNumBatches = 8;       // tests of their own: a failure says where, the rest still runs
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kNumCases = 160;  // slow builds
-#else
-constexpr int kNumCases = 1200;
-#endif
+constexpr int kNumCases = test::in_slow_build<int>(48, 1200);
 
 SimulationCase draw(std::uint64_t seed) {
   std::mt19937_64 random(seed);

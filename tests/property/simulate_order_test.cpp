@@ -16,15 +16,12 @@
 #include "support/naive_simulator.hpp"
 #include "support/random_simulation.hpp"
 #include "support/random_topology.hpp"
+#include "support/slow_build.hpp"
 
 namespace gar {
 namespace {
 
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kNumCases = 100;  // slow builds
-#else
-constexpr int kNumCases = 600;
-#endif
+constexpr int kNumCases = test::in_slow_build<int>(40, 600);
 
 test::SimulationCase draw(std::uint64_t seed) {
   std::mt19937_64 random(seed);

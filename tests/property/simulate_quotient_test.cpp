@@ -18,6 +18,7 @@
 #include "gar/topology.hpp"
 #include "support/naive_simulator.hpp"
 #include "support/random_simulation.hpp"
+#include "support/slow_build.hpp"
 #include "support/terms.hpp"
 
 namespace gar {
@@ -30,11 +31,7 @@ using test::uniform;
 
 constexpr double kTolerance = 1e-9;
 constexpr int kNumBatches = 8;  // tests of their own: a failure says where, the rest still runs
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kNumCases = 200;  // slow builds
-#else
-constexpr int kNumCases = 1008;
-#endif
+constexpr int kNumCases = test::in_slow_build<int>(64, 1008);
 
 class Drawing {
  public:
