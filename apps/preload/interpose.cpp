@@ -128,11 +128,12 @@ int reduce_blocking(const ReduceArguments& given, Collective collective) {
   if (known == nullptr) return leave(function, PassReason::kArguments, native);
   const std::int64_t bytes = vector_bytes(operation->call, known->size);
   if (bytes < min_bytes) return leave(function, PassReason::kSmall, native);
-  Shadow* shadow = library.shadow_for_call(*known, bytes);
-  if (shadow == nullptr) return leave(function, known->reason, native);
+  // Before the call is counted: a rank whose arguments MPI refuses calls again, and the others count it once.
   if (given.in != MPI_IN_PLACE && !library.aliases().settle(*operation, known->size, given.out)) {
     return leave(function, PassReason::kArguments, native);
   }
+  Shadow* shadow = library.shadow_for_call(*known, bytes);
+  if (shadow == nullptr) return leave(function, known->reason, native);
   return run(given.comm, function, [&] { shadow->run(*operation); });
 }
 
@@ -230,46 +231,63 @@ void copy_typed(const void* in, int in_count, MPI_Datatype in_type, void* out, i
   if (code != MPI_SUCCESS) throw MpiCode{code};
 }
 
-/// Blocks that are not dense travel packed. False: the MPI library refuses the buffers.
-bool gather(const GatherArguments& given, std::int64_t bytes, Shadow& shadow) {
-  const Inside inside;
-  int rank = 0;
-  MPI_Comm_rank(given.comm, &rank);
-  const bool is_in_place = given.in == MPI_IN_PLACE;
-  const bool is_out_dense = is_dense(given.out_type);
-  MPI_Aint lower = 0;
-  MPI_Aint extent = 0;
-  MPI_Type_get_extent(given.out_type, &lower, &extent);
-  const auto own = [&](std::int64_t block) {
-    return static_cast<std::byte*>(given.out) + block * given.out_count * static_cast<std::int64_t>(extent);
-  };
-  std::vector<std::byte> packed_in;
-  std::vector<std::byte> packed_out(is_out_dense ? 0 : static_cast<std::size_t>(bytes * shadow.size()));
+/// An AllGather as the runtime gets it: blocks that are not dense travel packed.
+class Gather {
+ public:
+  /// Throws MpiCode when MPI does not take the input.
+  Gather(const GatherArguments& given, std::int64_t bytes, int num_ranks)
+      : given_(given), bytes_(bytes), num_ranks_(num_ranks), is_out_dense_(is_dense(given.out_type)) {
+    const Inside inside;
+    int rank = 0;
+    MPI_Comm_rank(given.comm, &rank);
+    MPI_Aint lower = 0;
+    MPI_Type_get_extent(given.out_type, &lower, &extent_);
+    if (!is_out_dense_) packed_out_.resize(static_cast<std::size_t>(bytes * num_ranks));
+    const bool is_in_place = given.in == MPI_IN_PLACE;
+    CollectiveCall& call = operation_.call;
+    call.collective = Collective::kAllGather;
+    call.count = bytes;
+    call.type = DataType::kUint8;
+    call.out = is_out_dense_ ? given.out : packed_out_.data();
+    call.in = is_in_place ? block(rank) : given.in;
+    operation_.mpi_count = static_cast<int>(bytes);
+    const MPI_Datatype type = is_in_place ? given.out_type : given.in_type;
+    const int count = is_in_place ? given.out_count : given.in_count;
+    if (!is_dense(type)) {
+      packed_in_.resize(static_cast<std::size_t>(bytes));
+      copy_typed(call.in, count, type, packed_in_.data(), static_cast<int>(bytes), MPI_PACKED);
+      call.in = packed_in_.data();
+    } else if (!is_in_place) {
+      is_refused_ = !Library::instance().aliases().settle(operation_, num_ranks, block(rank));
+    }
+  }
+  /// The MPI library refuses the buffers.
+  [[nodiscard]] bool is_refused() const { return is_refused_; }
 
-  Operation operation;
-  CollectiveCall& call = operation.call;
-  call.collective = Collective::kAllGather;
-  call.count = bytes;
-  call.type = DataType::kUint8;
-  call.out = is_out_dense ? given.out : packed_out.data();
-  call.in = is_in_place ? own(rank) : given.in;
-  operation.mpi_count = static_cast<int>(bytes);
-  const MPI_Datatype type = is_in_place ? given.out_type : given.in_type;
-  const int count = is_in_place ? given.out_count : given.in_count;
-  if (!is_dense(type)) {
-    packed_in.resize(static_cast<std::size_t>(bytes));
-    copy_typed(call.in, count, type, packed_in.data(), static_cast<int>(bytes), MPI_PACKED);
-    call.in = packed_in.data();
-  } else if (!is_in_place && !Library::instance().aliases().settle(operation, shadow.size(), own(rank))) {
-    return false;
+  void run(Shadow& shadow) {
+    const Inside inside;
+    shadow.run(operation_);
+    for (int i = 0; !is_out_dense_ && i < num_ranks_; ++i) {
+      copy_typed(packed_out_.data() + i * bytes_, static_cast<int>(bytes_), MPI_PACKED, block(i), given_.out_count,
+                 given_.out_type);
+    }
   }
-  shadow.run(operation);
-  for (int block = 0; !is_out_dense && block < shadow.size(); ++block) {
-    copy_typed(packed_out.data() + block * bytes, static_cast<int>(bytes), MPI_PACKED, own(block), given.out_count,
-               given.out_type);
+
+ private:
+  [[nodiscard]] std::byte* block(std::int64_t i) const {
+    return static_cast<std::byte*>(given_.out) + i * given_.out_count * static_cast<std::int64_t>(extent_);
   }
-  return true;
-}
+
+  const GatherArguments& given_;
+  std::int64_t bytes_;
+  int num_ranks_;
+  bool is_out_dense_;
+  bool is_refused_ = false;
+  MPI_Aint extent_ = 0;
+  std::vector<std::byte> packed_in_;
+  std::vector<std::byte> packed_out_;
+  Operation operation_;
+};
 
 int gather_blocking(const GatherArguments& given) {
   constexpr const char* kName = "MPI_Allgather";
@@ -285,11 +303,16 @@ int gather_blocking(const GatherArguments& given) {
   if (code != MPI_SUCCESS) return code;
   if (known == nullptr) return leave(kName, PassReason::kArguments, native);
   if (bytes * known->size < library.settings().min_bytes) return leave(kName, PassReason::kSmall, native);
-  Shadow* shadow = library.shadow_for_call(*known, bytes * known->size);
+  if (known->shadow == nullptr && known->reason != PassReason::kNotReady) return leave(kName, known->reason, native);
+  std::optional<Gather> gather;
+  const int size = known->size;
+  // As above: what can be refused comes before the count.
+  const int prepared = run(given.comm, kName, [&] { gather.emplace(given, bytes, size); });
+  if (prepared != MPI_SUCCESS) return prepared;
+  if (gather->is_refused()) return leave(kName, PassReason::kArguments, native);
+  Shadow* shadow = library.shadow_for_call(*known, bytes * size);
   if (shadow == nullptr) return leave(kName, known->reason, native);
-  bool is_refused = false;
-  const int result = run(given.comm, kName, [&] { is_refused = !gather(given, bytes, *shadow); });
-  return is_refused ? leave(kName, PassReason::kArguments, native) : result;
+  return run(given.comm, kName, [&] { gather->run(*shadow); });
 }
 
 /// A thread that waits in MPI_Wait must let ours have the core.

@@ -1,12 +1,14 @@
 #include "apps/preload/library.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "apps/preload/real.hpp"
 #include "gar/environment.hpp"
@@ -303,6 +305,21 @@ int Library::forget(MPI_Comm /*comm*/, int /*keyval*/, void* value, void* /*extr
   return MPI_SUCCESS;
 }
 
+namespace {
+
+/// Waits until the launcher has read what was written to standard error, where that is a pipe: a launcher that is told
+/// to abort throws away what it has not read. A launcher that reads nothing is not waited for for long.
+void await_reader() {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  int num_unread = 0;
+  while (ioctl(STDERR_FILENO, FIONREAD, &num_unread) == 0 && num_unread > 0 &&
+         std::chrono::steady_clock::now() < limit) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace
+
 bool Library::stop() {
   if (!is_active() || !is_own_process()) return false;
   const Inside inside;
@@ -321,6 +338,7 @@ bool Library::stop() {
   const auto num_checked = all_reduce_politely(MPI_COMM_WORLD, num_checked_.load(), MPI_SUM);
   if (rank_ == 0) {
     say(fmt::format("GAR_CHECK: {} calls compared on {} ranks, {} differences", num_checked, size, num_differences));
+    if (num_differences > 0) await_reader();
   }
   barrier_politely(MPI_COMM_WORLD);  // no rank ends the job before that is written
   return num_differences > 0;

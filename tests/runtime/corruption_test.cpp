@@ -37,7 +37,7 @@ Handed real_greeting(const std::string& name, const SegmentShape& shape) {
     }
   });
   std::optional<Handed> out;
-  while (!out) out = visit_meeting_place(name, 1000);
+  while (!out) out = visit_meeting_place(name, true, 1000);
   rank0.join();
   return std::move(*out);
 }

@@ -3,6 +3,7 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -29,6 +30,7 @@ namespace fs = std::filesystem;
 constexpr uid_t kVictim = 61'001;
 constexpr uid_t kStranger = 61'002;
 const fs::path kShm = "/dev/shm";
+const fs::path kHome = kShm / ("gar-" + std::to_string(kVictim));  // the victim's own directory
 
 void become(uid_t user) {
   check(setgroups(0, nullptr) == 0 && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0,
@@ -112,7 +114,7 @@ std::string seen_entry(const std::string& name) {
   std::string out = test::shm_entries(true).front();
   waiting.signal(0, SIGKILL);
   waiting.collect();
-  fs::remove_all(kShm / out);
+  fs::remove_all(kHome);
   return out;
 }
 
@@ -256,6 +258,59 @@ TEST(Strangers, AJobOfTheSameName) {
       const std::string problem = run_victims("job") + failures_of(theirs);
       check(problem.empty(), problem);
     }
+  });
+}
+
+// So many names that looking at them takes time.
+TEST(Strangers, VeryManyNames) {
+  EXPECT_SANDBOXED([] {
+    for (const bool takes_home : {false, true}) {
+      Stranger stranger([&] {
+        if (takes_home) check(mkdir(kHome.c_str(), 0700) == 0, "mkdir");
+        for (int i = 0; i < test::scaled(500, 5000, 100'000); ++i) {
+          check(mkdir((kHome.string() + "-" + std::to_string(i)).c_str(), 0700) == 0 || errno == EEXIST, "mkdir");
+        }
+      });
+      const std::string problem = run_victims("job");
+      check(problem.empty(), problem);
+      check(stranger.leave().empty(), "the stranger failed");
+    }
+  });
+}
+
+// The stranger sees every entry as soon as it is made, and takes the names that could be next.
+TEST(Strangers, TheNameThatComesNext) {
+  EXPECT_SANDBOXED([] {
+    test::SharedArray shared(2);
+    Processes stranger;
+    stranger.start([&] {
+      become(kStranger);
+      check(mkdir(kHome.c_str(), 0777) == 0, "mkdir");  // inside it nothing can be seen
+      const int events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+      check(events >= 0 && inotify_add_watch(events, kShm.c_str(), IN_CREATE) >= 0, "inotify");
+      shared[0] = 1;
+      std::vector<char> buffer(1 << 16);
+      while (shared[1] == 0) {
+        const ssize_t length = read(events, buffer.data(), buffer.size());
+        for (ssize_t at = 0; at < length;) {
+          const auto* event = reinterpret_cast<const inotify_event*>(buffer.data() + at);
+          std::string name(static_cast<const char*>(event->name));
+          while (!name.empty()) {  // "x~" was made: "x" may come next
+            name.pop_back();
+            const int file = open((kShm / name).c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+            if (file >= 0) close(file);
+            if (name.size() + 4 < std::string_view(static_cast<const char*>(event->name)).size()) break;
+          }
+          at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+        }
+      }
+    });
+    shared.await(0, 1);
+    std::string problem;
+    for (int i = 0; i < 40 && problem.empty(); ++i) problem = run_victims("job");
+    shared[1] = 1;
+    problem += failures_of(stranger);
+    check(problem.empty(), problem);
   });
 }
 

@@ -39,12 +39,23 @@ inline std::string enter_shm_sandbox(const std::string& size) {
   return "";
 }
 
-/// What lies in /dev/shm; outside a sandbox nobody knows whose it is: nothing.
+/// What lies in /dev/shm and, in its place, in the directory of a user; outside a sandbox nobody knows whose it is:
+/// nothing.
 inline std::vector<std::string> shm_entries(bool is_private) {
   std::vector<std::string> out;
   if (!is_private) return out;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    out.push_back(entry.path().filename().string());
+    std::error_code ignored;  // it may go away meanwhile
+    const std::string name = entry.path().filename().string();
+    const bool is_home = name.starts_with("gar-") && name.find_first_not_of("0123456789", 4) == std::string::npos;
+    const std::size_t before = out.size();
+    if (is_home && entry.is_directory(ignored)) {
+      for (std::filesystem::directory_iterator i(entry.path(), ignored), end; !ignored && i != end;
+           i.increment(ignored)) {
+        out.push_back(i->path().filename().string());
+      }
+    }
+    if (out.size() == before) out.push_back(name);
   }
   std::sort(out.begin(), out.end());
   return out;
@@ -53,7 +64,9 @@ inline std::vector<std::string> shm_entries(bool is_private) {
 /// Waits until a rank 0 can be met in the private /dev/shm of a sandbox.
 inline void await_shm_entry() {
   const auto start = Clock::now();
-  const auto is_complete = [](const std::string& name) { return name.starts_with("gar-") && !name.ends_with('~'); };
+  const auto is_complete = [](const std::string& name) {
+    return std::count(name.begin(), name.end(), '-') == 3 && name.starts_with("gar-") && !name.ends_with('~');
+  };
   while (true) {
     const std::vector<std::string> names = shm_entries(true);
     if (std::any_of(names.begin(), names.end(), is_complete)) return;

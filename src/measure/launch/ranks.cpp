@@ -109,8 +109,8 @@ int abort_job(MpiSession& session, const RankStart& start) {
 int run_in_job(const RankOptions& options, const RankStart& start, const RankBody& body) {
   const MpiLibrary library = options.mpi.value_or(start.job->library);
   if (built_with() != library) become_program(library);
-  const StopSignals signals = StopSignals::of_job();
   const std::unique_ptr<MpiSession> session = start_mpi();
+  const StopSignals signals = StopSignals::of_job();  // not before: a signal must end a rank that waits inside MPI_Init
   try {
     if (start.check) start.check(session->size());
   } catch (...) {

@@ -30,27 +30,43 @@ constexpr std::size_t kMostGreeting = 4096;
 
 std::string prefix_of_user() { return fmt::format("gar-{}-", geteuid()); }
 std::string prefix_of(std::string_view name) { return fmt::format("{}{:016x}-", prefix_of_user(), mix_in(0, name)); }
-std::string path_of(const std::string& entry) { return fmt::format("{}/{}", kMeetingDirectory, entry); }
+/// Where this user's places are, unless somebody else has taken the name.
+std::string own_home() { return fmt::format("{}/gar-{}", kMeetingDirectory, geteuid()); }
+
+/// Is it a directory that belongs to this user alone?
+bool is_own_directory(const struct stat& status) {
+  return S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
 
 /// Opens a directory that belongs to this user alone. Anything else is not for us: -1. Never waits: leases and pipes
 /// are not those of directories.
-File open_own(const std::string& entry) {
-  File out(open(path_of(entry).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+File open_own(const std::string& path) {
+  // The first look opens nothing: strangers may have left very many entries, and an open costs more than a look.
   struct stat status {};
-  const bool is_own = out.fd >= 0 && fstat(out.fd, &status) == 0 && S_ISDIR(status.st_mode) &&
-                      status.st_uid == geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  if (lstat(path.c_str(), &status) != 0 || !is_own_directory(status)) return File();
+  File out(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  const bool is_own = out.fd >= 0 && fstat(out.fd, &status) == 0 && is_own_directory(status);
   return is_own ? std::move(out) : File();
 }
 
-/// Calls f with every entry that begins like this, until f says that it is enough.
-void for_entries(const std::string& prefix, const std::function<bool(const std::string&)>& f) {
-  DIR* directory = opendir(kMeetingDirectory);
-  if (directory == nullptr) return;
-  while (const dirent* entry = readdir(directory)) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
-    const std::string name = static_cast<const char*>(entry->d_name);
-    if (name.starts_with(prefix) && f(name)) break;
+/// Calls f with the path of every entry of a directory that begins like this, until f says that it is enough.
+void for_entries(const std::string& directory, const std::string& prefix,
+                 const std::function<bool(const std::string&)>& f) {
+  DIR* stream = opendir(directory.c_str());
+  if (stream == nullptr) return;
+  while (const dirent* entry = readdir(stream)) {  // NOLINT(concurrency-mt-unsafe): a stream of our own
+    const std::string_view name(static_cast<const char*>(entry->d_name));
+    if (name.starts_with(prefix) && f(fmt::format("{}/{}", directory, name))) break;
   }
-  closedir(directory);
+  closedir(stream);
+}
+
+/// The same in all directories where places can be. Only rarely is one outside of this user's own.
+void for_places(const std::string& prefix, bool everywhere, const std::function<bool(const std::string&)>& f) {
+  bool is_enough = false;
+  const auto note = [&](const std::string& path) { return is_enough = f(path); };
+  if (open_own(own_home()).fd >= 0) for_entries(own_home(), prefix, note);
+  if (everywhere && !is_enough) for_entries(kMeetingDirectory, prefix, note);
 }
 
 /// The socket in an open directory; through the descriptor, so that it is that directory and no other.
@@ -154,27 +170,36 @@ bool MeetingPlace::make() {
     throw TransportError(fmt::format("cannot {} in {}, where the ranks of a host meet: {}", what, kMeetingDirectory,
                                      std::strerror(errno)));
   };
-  const std::string complete = prefix_ + random_ending();
-  const std::string hidden = complete + kHidden;
-  if (mkdir(path_of(hidden).c_str(), S_IRWXU) != 0) refuse("make a directory");
+  // In a directory of this user's nobody else can be in the way. Where somebody has taken its name, beside it.
+  std::string home = own_home();
+  static_cast<void>(mkdir(home.c_str(), S_IRWXU));
+  const bool has_home = open_own(home).fd >= 0;
+  if (!has_home) home = kMeetingDirectory;
+  // Two names that nobody can guess: who sees the first one cannot take the second one before us.
+  const std::string hidden = fmt::format("{}/{}{}{}", home, prefix_, random_ending(), kHidden);
+  const std::string complete = fmt::format("{}/{}{}", home, prefix_, random_ending());
+  if (mkdir(hidden.c_str(), S_IRWXU) != 0) {
+    if (has_home && errno == ENOENT) return false;  // it was empty, and its last user has removed it
+    refuse("make a directory");
+  }
   directory_ = open_own(hidden);
   struct stat status {};
   if (directory_.fd < 0 || flock(directory_.fd, LOCK_EX | LOCK_NB) != 0 || fstat(directory_.fd, &status) != 0 ||
       status.st_nlink == 0) {
-    rmdir(path_of(hidden).c_str());
+    rmdir(hidden.c_str());
     return false;
   }
   socket_ = make_socket();
   const sockaddr_un address = address_in(directory_.fd);
   if (socket_.fd < 0 || bind(socket_.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      listen(socket_.fd, SOMAXCONN) != 0 || rename(path_of(hidden).c_str(), path_of(complete).c_str()) != 0) {
+      listen(socket_.fd, SOMAXCONN) != 0 || rename(hidden.c_str(), complete.c_str()) != 0) {
     const int error = errno;
     unlinkat(directory_.fd, kSocket, 0);
-    rmdir(path_of(hidden).c_str());
+    rmdir(hidden.c_str());
     errno = error;
     refuse("make a socket");
   }
-  entry_ = complete;
+  path_ = complete;
   return true;
 }
 
@@ -182,14 +207,15 @@ MeetingPlace::~MeetingPlace() {
   // A child that was forked has a copy of this object.
   if (getpid() != process_) return;
   unlinkat(directory_.fd, kSocket, 0);
-  rmdir(path_of(entry_).c_str());
+  rmdir(path_.c_str());
+  rmdir(own_home().c_str());  // if nobody else uses it
 }
 
 bool MeetingPlace::has_rival() const {
   bool out = false;
-  for_entries(prefix_, [&](const std::string& entry) {
-    if (entry == entry_ || entry.ends_with(kHidden)) return false;
-    const File directory = open_own(entry);
+  for_places(prefix_, true, [&](const std::string& path) {
+    if (path == path_ || path.ends_with(kHidden)) return false;
+    const File directory = open_own(path);
     out = directory.fd >= 0 && connect_in(directory.fd).fd >= 0;
     return out;
   });
@@ -207,11 +233,11 @@ int MeetingPlace::serve(std::span<const std::byte> greeting, int fd, int millise
   }
 }
 
-std::optional<Handed> visit_meeting_place(std::string_view name, int milliseconds) {
+std::optional<Handed> visit_meeting_place(std::string_view name, bool everywhere, int milliseconds) {
   std::optional<Handed> out;
-  for_entries(prefix_of(name), [&](const std::string& entry) {
-    if (entry.ends_with(kHidden)) return false;
-    const File directory = open_own(entry);
+  for_places(prefix_of(name), everywhere, [&](const std::string& path) {
+    if (path.ends_with(kHidden)) return false;
+    const File directory = open_own(path);
     if (directory.fd < 0) return false;
     const File connection = connect_in(directory.fd);
     if (connection.fd >= 0) out = receive_greeting(connection.fd, milliseconds);
@@ -221,14 +247,15 @@ std::optional<Handed> visit_meeting_place(std::string_view name, int millisecond
 }
 
 void sweep_meeting_places() {
-  for_entries(prefix_of_user(), [](const std::string& entry) {
-    const File directory = open_own(entry);
+  for_places(prefix_of_user(), true, [](const std::string& path) {
+    const File directory = open_own(path);
     if (directory.fd >= 0 && flock(directory.fd, LOCK_EX | LOCK_NB) == 0) {
       unlinkat(directory.fd, kSocket, 0);
-      rmdir(path_of(entry).c_str());
+      rmdir(path.c_str());
     }
     return false;
   });
+  rmdir(own_home().c_str());  // if it is empty
 }
 
 }  // namespace gar

@@ -1,10 +1,11 @@
 // Where the processes of one user on one host find each other.
 //
-// Rank 0 makes a directory in /dev/shm that nobody else may enter (mode 0700, a name that cannot be guessed), with a
-// socket in it, and hands a greeting and a descriptor to every process of its user that comes. The others look for
-// directories that belong to them; what other users put into /dev/shm is passed over, whatever it is called, and is
-// never opened in a way that could wait. A directory whose maker does not hold its lock any more is a leftover of a
-// process that was killed; the next rank 0 of the same user removes it.
+// Rank 0 makes a directory that nobody else may enter (mode 0700, a name that cannot be guessed), with a socket in it,
+// and hands a greeting and a descriptor to every process of its user that comes. It lies in a directory of the user's
+// own below /dev/shm (gar-UID, mode 0700, made when it is needed and removed when it is empty), or, where another user
+// has taken that name, in /dev/shm itself. The others look for directories that belong to them; what other users put
+// into /dev/shm is passed over, whatever it is called, and is never opened. A directory whose maker does not hold its
+// lock any more is a leftover of a process that was killed; the next rank 0 of the same user removes it.
 #pragma once
 
 #include <unistd.h>
@@ -54,8 +55,8 @@ class MeetingPlace {
   [[nodiscard]] bool make();
 
   std::string prefix_;
-  std::string entry_;  ///< of the directory
-  File directory_;     ///< holds its lock
+  std::string path_;  ///< of the directory
+  File directory_;    ///< holds its lock
   File socket_;
   pid_t process_ = getpid();
 };
@@ -65,8 +66,9 @@ struct Handed {
   File file;
 };
 /// What rank 0 of that name hands out; nothing when it is not there, or dies meanwhile. A rank 0 that does not answer
-/// is waited for as long as that.
-std::optional<Handed> visit_meeting_place(std::string_view name, int milliseconds);
+/// is waited for as long as that. `everywhere`: also where places are when somebody has taken the name of this user's
+/// own directory; that costs a look at everything that strangers have left there.
+std::optional<Handed> visit_meeting_place(std::string_view name, bool everywhere, int milliseconds);
 
 /// Removes what killed processes of this user have left.
 void sweep_meeting_places();

@@ -33,8 +33,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kServeMs = 1;  // how long rank 0 waits for a visitor before it looks after those who came
 constexpr int kJoinSliceUs = 20'000;
-constexpr int kLookEvery = 20;  // of these visits: whether all who came are still alive
-constexpr int kVisitMs = 1000;  // how long to wait for rank 0's answer before looking for it again
+constexpr int kLookEvery = 20;        // of these visits: whether all who came are still alive
+constexpr int kVisitMs = 1000;        // how long to wait for rank 0's answer before looking for it again
+constexpr int kEverywhereEvery = 16;  // of these visits: where strangers may have left much to look at
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 /// Open-file-description locks: they belong to this opening of the file, so two communicators of one process do not
@@ -207,8 +208,8 @@ std::shared_ptr<Segment> make_segment(std::string_view name, const SegmentShape&
 }
 
 /// Rank 0's greeting and the memory, when rank 0 is there.
-std::optional<std::pair<Greeting, File>> find_greeting(std::string_view name, int milliseconds) {
-  std::optional<Handed> handed = visit_meeting_place(name, milliseconds);
+std::optional<std::pair<Greeting, File>> find_greeting(std::string_view name, bool everywhere, int milliseconds) {
+  std::optional<Handed> handed = visit_meeting_place(name, everywhere, milliseconds);
   if (!handed) return std::nullopt;
   std::optional<Greeting> greeting = Greeting::read(handed->greeting, handed->file.fd, name);
   if (!greeting) return std::nullopt;
@@ -229,7 +230,8 @@ std::pair<Greeting, File> await_greeting(std::string_view name, int rank, Clock:
   const Clock::time_point full_after = seconds_from_now(0.5);
   for (int attempt = 0;; ++attempt) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (auto found = find_greeting(name, static_cast<int>(std::clamp<std::int64_t>(left, 1, kVisitMs)))) {
+    const bool everywhere = attempt % kEverywhereEvery == kEverywhereEvery - 1;
+    if (auto found = find_greeting(name, everywhere, static_cast<int>(std::clamp<std::int64_t>(left, 1, kVisitMs)))) {
       return std::move(*found);
     }
     if (Clock::now() > full_after && is_full()) {
