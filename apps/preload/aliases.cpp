@@ -32,9 +32,7 @@ std::size_t place_of(const Operation& operation) {
 }  // namespace
 
 void Aliases::find(MPI_Comm self) {
-  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const ErrorsReturned quiet;
   for (const int count : {1, 2}) {
     std::array<int, 2> buffer{};
     int* both = buffer.data();
@@ -47,8 +45,6 @@ void Aliases::find(MPI_Comm self) {
     is_refused_[2][column] = is_refused(real().reduce_scatter_block(both, both, count, MPI_INT, MPI_SUM, self));
     is_refused_[3][column] = is_refused(real().all_gather(both, count, MPI_INT, both, count, MPI_INT, self));
   }
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
-  MPI_Errhandler_free(&handler);
 }
 
 bool Aliases::settle(Operation& operation, int num_ranks, const void* own) const {

@@ -33,4 +33,22 @@ class Inside {
   static int& depth();
 };
 
+/// While it lives, errors on MPI_COMM_WORLD are returned: for calls that ask the library what it refuses.
+class ErrorsReturned {
+ public:
+  ErrorsReturned() {
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before_);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  }
+  ~ErrorsReturned() {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, before_);
+    MPI_Errhandler_free(&before_);
+  }
+  ErrorsReturned(const ErrorsReturned&) = delete;
+  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+
+ private:
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+};
+
 }  // namespace gar::preload

@@ -117,6 +117,7 @@ class Trial {
     theirs_ = b_;
     const int count = static_cast<int>(static_cast<std::int64_t>(a_.size()) / size_of(type_));
     has_run_ = true;
+    const ErrorsReturned quiet;
     is_refused_ = MPI_Reduce_local(a_.data(), theirs_.data(), count, entry.handle, mpi_op(op)) != MPI_SUCCESS;
     const std::array<const void*, 2> operands{a_.data(), b_.data()};
     reduce(type_, op, ours_.data(), operands, count);

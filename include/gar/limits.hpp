@@ -43,16 +43,16 @@ struct WorkLimit {
 };
 
 /// Servers and switches that are priced or simulated one by one.
-inline constexpr WorkLimit kNodeLimit{"servers and switches", 2e7};
+inline constexpr WorkLimit kNodeLimit{"servers and switches", 2e6};
 /// Ranks of a plan that is taken apart.
-inline constexpr WorkLimit kRankLimit{"ranks", 2e7};
+inline constexpr WorkLimit kRankLimit{"ranks", 2e6};
 /// Messages that are proved one by one.
-inline constexpr WorkLimit kMessageLimit{"messages to be proved", 2e9};
+inline constexpr WorkLimit kMessageLimit{"messages to be proved", 2e8};
 
 /// Messages of plans that are written out, one program per rank.
 inline constexpr WorkLimit kExplicitLimit{"messages to be written one by one", 2e7};
 /// Messages that are simulated one by one, those of all chunks.
-inline constexpr WorkLimit kFlowLimit{"messages to be simulated one by one", 1e7};
+inline constexpr WorkLimit kFlowLimit{"messages to be simulated one by one", 2e6};
 /// Ranks times chunks that are simulated.
 inline constexpr WorkLimit kLaneLimit{"ranks times chunks to be simulated", 2e7};
 /// Links and messages that are looked at one by one while plans are priced; a message counts as four links.

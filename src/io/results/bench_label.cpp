@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
 
 #include "gar/results_io.hpp"
 
@@ -26,9 +27,9 @@ BenchLabel parse_bench_label(std::string_view text) {
   BenchLabel out;
   if (const std::size_t comma = text.rfind(", "); text.ends_with(kChunks) && comma != std::string_view::npos) {
     const std::string number(text.substr(comma + 2, text.size() - kChunks.size() - std::min(text.size(), comma + 2)));
-    const bool is_number = !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
-    if (is_number) {
-      out.num_chunks = std::max<std::int64_t>(std::strtoll(number.c_str(), nullptr, 10), 1);
+    const std::int64_t value = std::strtoll(number.c_str(), nullptr, 10);
+    if (value > 1 && number == std::to_string(value)) {  // as to_string writes it; anything else is part of a name
+      out.num_chunks = value;
       text = text.substr(0, comma);
     }
   }

@@ -138,9 +138,13 @@ std::optional<Handed> receive_greeting(int connection, int milliseconds) {
   text.resize(static_cast<std::size_t>(length));
   out.greeting = std::move(text);
   const cmsghdr* part = CMSG_FIRSTHDR(&message);
-  if (part != nullptr && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
-      part->cmsg_len == CMSG_LEN(sizeof(int))) {
-    std::memcpy(&out.file.fd, CMSG_DATA(part), sizeof(int));
+  if (part != nullptr && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
+    // One descriptor is what we expect; of more, the others are closed.
+    std::array<int, sizeof(Control) / sizeof(int)> descriptors{};
+    const std::size_t number = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    std::memcpy(descriptors.data(), CMSG_DATA(part), number * sizeof(int));
+    if (number > 0) out.file = File(descriptors[0]);
+    for (std::size_t i = 1; i < number; ++i) close(descriptors[i]);
   }
   return out;
 }

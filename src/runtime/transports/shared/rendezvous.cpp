@@ -191,6 +191,9 @@ std::shared_ptr<Segment> make_segment(std::string_view name, const SegmentShape&
     throw;
   }
   const Greeting greeting(name, shape);
+  // Visitors get an opening without the lock: otherwise one that is stopped while it has it would make us look alive.
+  const File shown(open(fmt::format("/proc/self/fd/{}", file.fd).c_str(), O_RDWR | O_CLOEXEC));
+  if (shown.fd < 0) throw TransportError(fmt::format("cannot open the shared memory: {}", std::strerror(errno)));
   if (!take_lock(file.fd, 0)) {
     throw TransportError(fmt::format("cannot lock shared memory: {}", std::strerror(errno)));
   }
@@ -200,7 +203,7 @@ std::shared_ptr<Segment> make_segment(std::string_view name, const SegmentShape&
   segment->block(0).has_joined.store(1);
   increase(segment->header().num_joined);
   for (int visit = 1; !has_reached(segment->header().num_joined, idx32(shape.num_ranks)); ++visit) {
-    place.serve(greeting.bytes(), segment->fd(), kServeMs);
+    place.serve(greeting.bytes(), shown.fd, kServeMs);
     if (visit % kLookEvery == 0) look_after_all(*segment, name, deadline, timeout_s);
   }
   if (const std::string failure = segment->failure(); !failure.empty()) throw TransportError(failure);
