@@ -13,7 +13,8 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 CONFIGURE = cmake --preset $(1) | { grep -E '^-- (CUDA|MPI):' || true; }
 BUILD = cmake --build --preset $(1) -j $(JOBS)
-TEST = ctest --preset $(1) -j $(JOBS)
+# Tests count half cores (tests/CMakeLists.txt).
+TEST = ctest --preset $(1) -j $$((2 * $(JOBS)))
 
 .PHONY: help demo docs test test-full repeat soak build bench lint format install fuzz golden clean setup
 
