@@ -3,11 +3,11 @@
 //
 //   verbs GAR CORPUS [NUMBER [SEED [FIRST]]]
 //
-// Mutates files of the corpus, NUMBER of them (default 300), and gives each to one command. Input i depends on SEED and
-// i alone, so that FIRST = i and NUMBER = 1 repeat it. The process may take 4 GiB of addresses and 20 s of processor
-// time. A failure is: a signal; an exit code that is not 0 to 3 (memory that runs out is 4); a number in the answer
-// that is not finite; a control character in what is printed; no message where there should be one. The input is then
-// left in verbs-I.in.
+// Mutates files of the corpus, NUMBER of them (default 300), and gives each to one command. Input i depends on SEED
+// (default 1, or what GAR_TEST_SEED makes of it) and i alone, so that FIRST = i and NUMBER = 1 repeat it. The process
+// may take 4 GiB of addresses and 20 s of processor time. A failure is: a signal; an exit code that is not 0 to 3
+// (memory that runs out is 4); a number in the answer that is not finite; a control character in what is printed; no
+// message where there should be one. The input is then left in verbs-I.in.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "fuzz/mutations.hpp"
+#include "support/seed.hpp"
 #include "support/temp_folder.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
@@ -224,7 +225,7 @@ struct Settings {
   std::string gar;
   std::string corpus;
   std::size_t number = kDefaultNumber;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = gar::test::seed(1);
   std::size_t first = 0;
 };
 
@@ -273,6 +274,6 @@ int main(int argc, char** argv) {
   for (std::size_t i = settings.first; i < settings.first + settings.number && failures < kMostFailures; ++i) {
     if (!run_input(settings, i, folder.path())) ++failures;
   }
-  std::cout << settings.number << " inputs, " << failures << " failures\n";
+  std::cout << settings.number << " inputs of seed " << settings.seed << ", " << failures << " failures\n";
   return failures == 0 ? 0 : 1;
 }
