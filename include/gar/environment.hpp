@@ -2,10 +2,13 @@
 // (docs/environment.md, the manual page) is made from this table. The names can be used without linking the library.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "gar/limits.hpp"
 
 namespace gar {
 
@@ -28,28 +31,68 @@ namespace environment {
 inline constexpr double kMostInt = 2147483647;  ///< largest value of an int
 inline constexpr double kMostWhole = 9e15;      ///< limit of whole numbers, which a double still holds exactly
 
+namespace detail {
+
+/// Text that is put together by the compiler.
+struct FixedText {
+  char text[600] = {};   ///< ends with a 0
+  std::size_t size = 0;  ///< without it
+
+  /// Too long a text does not compile.
+  constexpr void add(std::string_view more) {
+    for (const char c : more) text[size++] = c;
+    text[size] = '\0';
+  }
+  /// "2e7"; what is not one digit and zeros does not compile.
+  constexpr void add(double number) {
+    int zeros = 0;
+    for (; number >= 10; number /= 10) ++zeros;
+    const int digit = static_cast<int>(number);
+    if (digit != number || zeros > 9) throw "not one digit and up to nine zeros";
+    const char digits[] = {static_cast<char>('0' + digit), 'e', static_cast<char>('0' + zeros), '\0'};
+    add(std::string_view(digits));
+  }
+};
+
+/// What GAR_LIMIT does, with the limits as they are.
+constexpr FixedText limit_sentence() {
+  FixedText out;
+  out.add("A factor for the limits that refuse inputs which stand for too much work");
+  std::string_view before = ": ";
+  for (const WorkLimit& limit : kWorkLimits) {
+    out.add(before);
+    out.add(limit.most);
+    out.add(" ");
+    out.add(limit.things);
+    before = ", ";
+  }
+  out.add(".");
+  return out;
+}
+
+inline constexpr FixedText kLimitSentence = limit_sentence();
+
+}  // namespace detail
+
 /// GAR_LIMIT: a factor for the limits of work.
-inline constexpr EnvironmentVariable kLimit{
-    .name = "GAR_LIMIT",
-    .reader = EnvironmentReader::kAll,
-    .accepted = "a factor, 0.000001 to 1e6",
-    .otherwise = "1",
-    .sentence =
-        "A factor for the limits that refuse inputs which stand for too much work: 2e7 servers and switches, 2e7 ranks "
-        "of a plan, 2e8 links and messages that are priced, 2e9 messages that are proved, 2e7 messages that are "
-        "written "
-        "one by one.",
-    .least = 1e-6,
-    .most = 1e6};
-/// GAR_INPUT_TIMEOUT: seconds of silence after which a pipe that is read counts as dead.
+inline constexpr EnvironmentVariable kLimit{.name = "GAR_LIMIT",
+                                            .reader = EnvironmentReader::kAll,
+                                            .accepted = "a factor, 0.000001 to 1e6",
+                                            .otherwise = "1",
+                                            .sentence = detail::kLimitSentence.text,
+                                            .least = 1e-6,
+                                            .most = 1e6};
+/// GAR_INPUT_TIMEOUT: seconds of silence after which a pipe counts as dead.
 inline constexpr EnvironmentVariable kInputTimeout{
     .name = "GAR_INPUT_TIMEOUT",
     .reader = EnvironmentReader::kAll,
     .accepted = "a number of seconds, 0.001 to 1e9",
     .otherwise = "60",
     .sentence =
-        "A pipe or terminal that is named as an input file and stays silent for this long, or has nobody who writes "
-        "to it, is an error. Standard input, written as `-`, may take as long as it likes.",
+        "A pipe, or another file without stored data, that is named as an input file and stays silent for this long, "
+        "or "
+        "has nobody who writes to it, is an error; so is a pipe that is named as an output file and that nobody reads "
+        "for this long. Standard input, written as `-`, and standard output may take as long as they like.",
     .least = 1e-3,
     .most = 1e9};
 

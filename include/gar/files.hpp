@@ -9,8 +9,9 @@
 namespace gar {
 
 /// Writes a file through `write`. An existing file, or link, is replaced only once the new one is complete; a file of
-/// the user keeps its permissions. Pipes, devices and /dev/stdout are written to as they are. Throws std::runtime_error
-/// (exit code 4) that names the path and the reason.
+/// the user keeps its permissions. Pipes, devices and /dev/stdout are written to as they are; a link to a pipe or
+/// device is refused, and so is a pipe that nobody reads for GAR_INPUT_TIMEOUT. Throws std::runtime_error (exit code 4)
+/// that names the path and the reason.
 void save_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 /// Throws std::runtime_error when save_file could not write `path`: better now than after a long measurement. `flag`,

@@ -58,6 +58,10 @@ inline constexpr WorkLimit kLaneLimit{"ranks times chunks to be simulated", 2e7}
 /// Links and messages that are looked at one by one while plans are priced; a message counts as four links.
 inline constexpr WorkLimit kPricingLimit{"links and messages to be priced", 5e8};
 
+/// All of these limits, in the order of the documentation.
+inline constexpr WorkLimit kWorkLimits[] = {kNodeLimit,     kRankLimit, kPricingLimit, kMessageLimit,
+                                            kExplicitLimit, kFlowLimit, kLaneLimit};
+
 /// Adds up work, and ends it at a limit.
 class WorkMeter {
  public:

@@ -13,6 +13,7 @@ class Descriptor {
   Descriptor() = default;
   explicit Descriptor(int number) : number_(number) {}
   ~Descriptor() { reset(); }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
 

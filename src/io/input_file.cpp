@@ -3,7 +3,8 @@
 // A pipe that nobody writes to blocks open(), and a silent one blocks read(). So files are opened with O_NONBLOCK, and
 // poll() waits. On Linux, read() of such a pipe returns 0 as long as there is no writer, as it does at the end; but
 // before the first writer has come, poll() does not say that anybody has hung up. The pipe of `<(command)` in a shell
-// has its writer from the beginning.
+// has its writer from the beginning. Some files of the kernel, such as /proc/kmsg, say that they are regular and are as
+// silent as a pipe.
 #include "io/input_file.hpp"
 
 #include <fcntl.h>
@@ -17,13 +18,11 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "gar/environment.hpp"
 #include "gar/errors.hpp"
+#include "io/patience.hpp"
 
 namespace gar {
 namespace {
-
-constexpr double kDefaultPatience = 60;
 
 /// What a file is when it cannot be read as one; empty when it can.
 std::string unfit_kind(const struct stat& status) {
@@ -59,7 +58,7 @@ InputFile::InputFile(std::string path, std::int64_t max_bytes, std::string accep
     fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
   if (const std::string kind = unfit_kind(status); !kind.empty()) fail(kind);
   is_pipe_ = S_ISFIFO(status.st_mode);
-  if (is_pipe_) patience_s_ = environment::number(environment::kInputTimeout).value_or(kDefaultPatience);
+  patience_s_ = pipe_patience();
   if (status.st_size > max_bytes_) fail_too_long(fmt::format("{}", status.st_size));
 }
 
@@ -73,7 +72,7 @@ void InputFile::fail_too_long(const std::string& size) const {
 }
 
 std::size_t InputFile::read_some() {
-  const auto deadline = seconds_from_now(patience_s_);
+  const auto deadline = seconds_from_now(patience_s_.value_or(0));
   bool has_hung_up = false;
   while (true) {
     const ssize_t got = read(file_.number(), chunk_.data(), chunk_.size());
@@ -82,11 +81,13 @@ std::size_t InputFile::read_some() {
     if (got == 0 && !waits_for_writer) return 0;
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno != EAGAIN) fail(fmt::format("cannot be read: {}", std::strerror(errno)));
-    const int left = is_pipe_ ? milliseconds_until(deadline) : -1;
+    const int left = patience_s_ ? milliseconds_until(deadline) : -1;
     if (left == 0) {
-      fail(fmt::format("{} for {:g} s ({} sets that time)",
-                       got == 0 ? "is a pipe that nobody has written to" : "is a pipe that has been silent",
-                       patience_s_, environment::kInputTimeout.name));
+      fail(fmt::format("{} for {}",
+                       got == 0   ? "is a pipe that nobody has written to"
+                       : is_pipe_ ? "is a pipe that has been silent"
+                                  : "is not a stored file and has given nothing",
+                       patience_words(*patience_s_)));
     }
     pollfd ready{file_.number(), POLLIN, 0};
     const int events = poll(&ready, 1, left);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <streambuf>
 #include <string>
 #include <vector>
@@ -10,7 +11,7 @@
 
 namespace gar {
 
-/// An input file as a stream buffer. Accepted are regular files, and pipes that are not silent for longer than
+/// An input file as a stream buffer. Accepted are regular files, and pipes; none may be silent for longer than
 /// GAR_INPUT_TIMEOUT. Devices, sockets and folders are refused before anything is read, except for standard input under
 /// a name such as /dev/stdin, which may be anything and may be silent. All problems are ParseErrors that name the file.
 class InputFile : public std::streambuf {
@@ -32,8 +33,8 @@ class InputFile : public std::streambuf {
   std::int64_t max_bytes_;
   std::int64_t num_bytes_ = 0;
   Descriptor file_;
-  bool is_pipe_ = false;  ///< one that may be silent for patience_s_ only
-  double patience_s_ = 0;
+  bool is_pipe_ = false;              ///< other than standard input
+  std::optional<double> patience_s_;  ///< how long it may be silent; none: standard input, as long as it likes
   std::vector<char> chunk_;
 };
 

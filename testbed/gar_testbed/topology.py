@@ -1,8 +1,9 @@
 """The topology file of a cluster, with the parameters of its network (docs/formats-topology.md)."""
-import errno
 import json
 import os
+import stat
 
+from . import private
 from .errors import Error, UsageError
 
 # Used until the cluster itself is measured; from `testbed/cluster measure` on 15 hosts with 25 Mbit/s and queues of
@@ -86,10 +87,27 @@ def text(layout, measured, num_ranks=0, ranks_per_host=1):
 def write(path, layout, measured, num_ranks=0, ranks_per_host=1):
     content = text(layout, measured, num_ranks, ranks_per_host)
     try:
-        # Not through a link: we are root, and the directory may be one where all can write.
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        with open(fd, "w", encoding="ascii") as file:
-            file.write(content)
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            name = _replaced(folder, path)
+            mask = os.umask(0)
+            os.umask(mask)
+            private.write_file(folder, name, content, 0o666 & ~mask)
+        finally:
+            os.close(folder)
     except OSError as error:
-        why = "it is a link, which is not followed" if error.errno == errno.ELOOP else error.strerror
-        raise Error("cannot write %s: %s" % (path, why)) from None
+        raise Error("cannot write %s: %s" % (path, error.strerror)) from None
+
+
+def _replaced(folder, path):
+    """The name of the file that is replaced. What stands under it is never opened: we are root, and in a directory
+    where all can write it may be somebody's link, pipe, or other name of a file."""
+    name = os.path.basename(path)
+    try:
+        kind = os.stat(name or ".", dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return name
+    if not stat.S_ISREG(kind):
+        what = "a directory" if stat.S_ISDIR(kind) else "a link" if stat.S_ISLNK(kind) else "no file"
+        raise Error("cannot write %s: it is %s; accepted is a new name or a file, which is replaced" % (path, what))
+    return name

@@ -3,11 +3,12 @@
 //
 //   verbs GAR CORPUS [NUMBER [SEED [FIRST]]]
 //
-// Mutates files of the corpus, NUMBER of them (default 300), and gives each to one command. Input i depends on SEED and
-// i alone, so that FIRST = i and NUMBER = 1 repeat it. The process may take 4 GiB of addresses and 20 s of processor
-// time. A failure is: a signal; an exit code that is not 0 to 3 (memory that runs out is 4); a number in the answer
-// that is not finite; a control character in what is printed; no message where there should be one. The input is then
-// left in verbs-I.in.
+// Mutates files of the corpus, NUMBER of them (default 300), some not at all, and gives each to one command. Input i
+// depends on SEED (default 1, or what GAR_TEST_SEED makes of it) and i alone, so that FIRST = i and NUMBER = 1 repeat
+// it. The process may take 4 GiB of addresses and 20 s of processor time. A failure is: a signal; an exit code that is
+// not 0 to 3 (memory that runs out is 4); a number in the answer that is not finite; a control character in what is
+// printed, or a line that the file's name has forged; no message where there should be one. The input is then left in
+// verbs-I.in.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -31,6 +32,7 @@
 #include <vector>
 
 #include "fuzz/mutations.hpp"
+#include "support/seed.hpp"
 #include "support/temp_folder.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
@@ -138,8 +140,7 @@ void limit(int resource, rlim_t most) {
   _exit(127);
 }
 
-Outcome run(const std::string& gar, const std::string& command, const std::string& folder) {
-  const std::vector<std::string> words = words_of(command);
+Outcome run(const std::string& gar, const std::vector<std::string>& words, const std::string& folder) {
   std::cout.flush();
   const pid_t pid = fork();
   if (pid < 0) {
@@ -185,6 +186,13 @@ bool has_control(const std::string& text) {
   });
 }
 
+/// The file's name: printed as it is, it begins a line of its own in a colour of ours.
+constexpr const char* kFileName = "in\n\x1b[31mforged.json";
+
+bool has_forged(const std::string& text) {
+  return text.find("\nforged") != std::string::npos || text.find("\n\x1b[31mforged") != std::string::npos;
+}
+
 /// What is wrong; empty: nothing.
 std::string judge(const Outcome& outcome, const std::string& input) {
   if (outcome.was_stopped) return "did not end";
@@ -199,15 +207,17 @@ std::string judge(const Outcome& outcome, const std::string& input) {
   if (code >= 2 && outcome.errors.find("gar: ") == std::string::npos && outcome.output.empty()) {
     return "exit code " + std::to_string(code) + " without a word";
   }
+  if (has_forged(outcome.output) || has_forged(outcome.errors)) return "the name of the file makes a line of its own";
   if (has_control(outcome.output) || has_control(outcome.errors)) return "a control character is printed";
   if (code < 2 && has_unfinite(outcome.output) && !has_unfinite(input)) return "the answer has nan or inf in it";
   return "";
 }
 
-void replace_all(std::string& text, char what, const std::string& by) {
+std::string replaced(std::string text, char what, const std::string& by) {
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
     text.replace(at, 1, by);
   }
+  return text;
 }
 
 /// The number behind "num_ranks", as far as a topology has so many servers.
@@ -224,7 +234,7 @@ struct Settings {
   std::string gar;
   std::string corpus;
   std::size_t number = kDefaultNumber;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = gar::test::seed(1);
   std::size_t first = 0;
 };
 
@@ -235,20 +245,20 @@ bool run_input(const Settings& settings, std::size_t i, const std::string& folde
   const Kind& kind = kinds()[below(kinds().size(), random)];
   const auto files = gar::fuzz::corpus_files(std::filesystem::path(settings.corpus) / kind.folder);
   Bytes bytes = gar::fuzz::read_file(files[below(files.size(), random)]);
-  for (std::size_t edits = 1 + below(3, random); edits > 0; --edits) gar::fuzz::mutate(bytes, random);
+  for (std::size_t edits = below(4, random); edits > 0; --edits) gar::fuzz::mutate(bytes, random);
   const std::string input(bytes.begin(), bytes.end());
-  const std::string path = folder + "/in.json";
+  const std::string path = folder + "/" + kFileName;
   std::ofstream(path, std::ios::binary) << input;
-  std::string command = kind.commands[below(kind.commands.size(), random)];
-  replace_all(command, '@', path);
-  replace_all(command, '%', settings.corpus);
-  replace_all(command, '#', ranks_of(input));
-  const std::string problem = judge(run(settings.gar, command, folder), input);
+  const std::string command = replaced(
+      replaced(kind.commands[below(kind.commands.size(), random)], '%', settings.corpus), '#', ranks_of(input));
+  std::vector<std::string> words = words_of(command);
+  for (std::string& word : words) word = replaced(word, '@', path);
+  const std::string problem = judge(run(settings.gar, words, folder), input);
   if (problem.empty()) return true;
   const std::string kept = "verbs-" + std::to_string(i) + ".in";
   std::filesystem::copy_file(path, kept, std::filesystem::copy_options::overwrite_existing);
-  std::cout << "verbs: seed " << settings.seed << ", input " << i << " (left in " << kept << "): gar " << command
-            << ": " << problem << "\n";
+  std::cout << "verbs: seed " << settings.seed << ", input " << i << " (left in " << kept << "): gar "
+            << replaced(command, '@', kept) << ": " << problem << "\n";
   return false;
 }
 
@@ -273,6 +283,6 @@ int main(int argc, char** argv) {
   for (std::size_t i = settings.first; i < settings.first + settings.number && failures < kMostFailures; ++i) {
     if (!run_input(settings, i, folder.path())) ++failures;
   }
-  std::cout << settings.number << " inputs, " << failures << " failures\n";
+  std::cout << settings.number << " inputs of seed " << settings.seed << ", " << failures << " failures\n";
   return failures == 0 ? 0 : 1;
 }

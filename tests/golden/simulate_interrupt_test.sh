@@ -6,11 +6,12 @@ set -m # jobs of a script without job control ignore Ctrl-C
 gar=$(realpath "$1")
 cd "$work"
 
-# has_begun PID: a part of the trace is there; fails for good when the program has ended.
+# has_begun PID: a part of the trace is there; fails for good when the program has ended. The file may have no name yet,
+# so it is found among the files of this folder that the program has open.
 has_begun() {
-  local part
-  for part in .gar-*.part; do
-    [[ -s $part ]] && return 0
+  local file
+  for file in /proc/"$1"/fd/*; do
+    [[ $(readlink "$file") == "$PWD"/* && ${file##*/} -gt 2 && -s $file ]] && return 0
   done
   kill -0 "$1" 2>/dev/null || fail "it ended before it could be interrupted: $(cat out err)"
   return 1

@@ -19,6 +19,7 @@
 #include "runtime/transports/shared/segment.hpp"
 #include "support/collective_cases.hpp"
 #include "support/rank_groups.hpp"
+#include "support/seed.hpp"
 
 namespace gar {
 namespace {
@@ -90,7 +91,7 @@ TEST(Corruption, OfWhatRankZeroHandsOut) {
   const std::string name = test::unique_name("greeting");
   const Handed real = real_greeting(name, shape);
   const std::vector<File> files = descriptors(real.file, Segment::total_bytes(shape));
-  std::mt19937_64 random(17);
+  std::mt19937_64 random(test::seed(17));
   MeetingPlace place(name);
   for (int trial = 0; trial < test::scaled(300, 2'000, 20'000); ++trial) {
     SCOPED_TRACE(trial);
@@ -162,8 +163,8 @@ TEST(Corruption, OfControlWords) {
         CommunicatorOptions options;
         options.timeout_s = 0.3;
         Communicator communicator = shared_memory_communicator(name, rank, kRanks, options);
-        std::mt19937_64 same(static_cast<std::uint64_t>(trial));
-        std::mt19937_64 own(static_cast<std::uint64_t>(trial * kRanks + rank));
+        std::mt19937_64 same(test::seed(static_cast<std::uint64_t>(trial)));
+        std::mt19937_64 own(test::seed(static_cast<std::uint64_t>(trial * kRanks + rank)));
         work(communicator, same, [&] {
           if (rank == 1) scribble(own, kRanks);
         });

@@ -17,6 +17,7 @@
 #include "gar/communicator.hpp"
 #include "support/collective_cases.hpp"
 #include "support/rank_groups.hpp"
+#include "support/seed.hpp"
 #include "support/shared_array.hpp"
 #include "support/shm_sandbox.hpp"
 
@@ -395,7 +396,7 @@ TEST(Strangers, AStorm) {
     Processes stranger;
     stranger.start([&] {
       become(kStranger);
-      std::mt19937_64 random(1);
+      std::mt19937_64 random(test::seed(1));
       while (stop[0] == 0) {
         const std::string name =
             names[random() % names.size()] + (random() % 2 == 0 ? "" : std::to_string(random() % 100));

@@ -3,6 +3,7 @@ import contextlib
 import io
 import json
 import os
+import signal
 import stat
 import sys
 import tempfile
@@ -434,8 +435,36 @@ class Places(unittest.TestCase):
         os.symlink(victim, output)
         with self.assertRaisesRegex(Error, "network.json: it is a link"):
             topology.write(output, star(), None)
+        os.remove(output)
+        os.link(victim, output)
+        topology.write(output, star(), None)
+        with open(output, encoding="ascii") as file:
+            self.assertEqual(file.read(), topology.text(star(), None))
         with open(victim, encoding="ascii") as file:
             self.assertEqual(file.read(), "precious")
+
+    def test_topology_files(self):
+        output = os.path.join(self.top, "network.json")
+        mask = os.umask(0o027)
+        try:
+            topology.write(output, star(), None)
+        finally:
+            os.umask(mask)
+        self.assertEqual(os.stat(output).st_mode & 0o777, 0o640)
+        os.remove(output)
+        os.mkfifo(output)
+        # Nobody reads the pipe: an old version waits here, until the alarm ends it.
+        signal.alarm(20)
+        with self.assertRaisesRegex(Error, "network.json: it is no file; accepted is a new name or a file"):
+            topology.write(output, star(), None)
+        signal.alarm(0)
+        with self.assertRaisesRegex(Error, "it is a directory"):
+            topology.write(self.top, star(), None)
+        with self.assertRaisesRegex(Error, "it is a directory"):
+            topology.write(self.top + "/", star(), None)
+        with self.assertRaisesRegex(Error, "missing/x: No such file"):
+            topology.write(os.path.join(self.top, "missing/x"), star(), None)
+        self.assertEqual(os.listdir(self.top), ["network.json"])
 
     def test_places_where_others_write(self):
         os.mkdir(self.base)

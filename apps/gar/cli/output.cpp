@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 
@@ -135,6 +136,24 @@ std::string list_item(std::string_view item) {
     is_empty = false;
   }
   return out + line + '\n';
+}
+
+std::string shell_word(std::string_view word) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-+=/.,:@%").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return std::string(word);
+  const bool has_special = escaped(word) != word;
+  std::string out;
+  for (const char c : word) {
+    if (c == '\'') {
+      out += has_special ? "\\'" : "'\\''";
+    } else {
+      out += has_special && c == '\\' ? "\\\\" : std::string(1, c);
+    }
+  }
+  return has_special ? fmt::format("$'{}'", escaped(out)) : fmt::format("'{}'", out);
 }
 
 void print(std::string_view text) {

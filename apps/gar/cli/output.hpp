@@ -55,7 +55,12 @@ class Table {
 /// An item of a list: two blanks before its first line, four before the others, at most 120 columns, broken at blanks.
 std::string list_item(std::string_view item);
 
-/// Writes text to standard output. Whatever names it holds, a terminal gets nothing but lines, tabs, text and colours.
+/// A word as it can be typed into a shell; what `escaped` would change is written as in $'a\\x0ab'.
+std::string shell_word(std::string_view word);
+
+/// Writes text to standard output; a terminal gets nothing but lines, tabs, text and colours. That does not tell our
+/// lines and colours from those of somebody's file name: data are escaped (gar::escaped) where they become part of a
+/// text.
 void print(std::string_view text);
 
 }  // namespace gar::cli

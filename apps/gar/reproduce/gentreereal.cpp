@@ -124,7 +124,8 @@ void show_measured_real(const std::string& path, const std::map<std::int64_t, Re
     }
   }
   if (context.json) return;
-  print(fmt::format("\nmeasured ({}), the largest vectors; relative to the fastest, here and in the paper\n\n", path));
+  print(fmt::format("\nmeasured ({}), the largest vectors; relative to the fastest, here and in the paper\n\n",
+                    escaped(path)));
   print(table.to_string(use_color(context.color, stdout)));
 }
 

@@ -261,7 +261,7 @@ void show_measured_incast(const MeshFile& file, const Shape& paper, const Contex
                           {"words", words}};
   if (context.json) return;
   print(fmt::format("\nmeasured ({}): a mesh of x servers, and a shift, in which everyone has one sender at a time\n\n",
-                    path));
+                    escaped(path)));
   print(table.to_string(use_color(context.color, stdout)));
   print("\n");
   for (const std::string& line : words) print(list_item(line));

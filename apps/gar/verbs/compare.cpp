@@ -116,11 +116,11 @@ void print_block(const ComparedSize& block, bool has_conditions, bool color) {
 
 void print_comparison(const Comparison& c, bool color) {
   const Scene& scene = c.scene;
-  print(fmt::format("{}: {} server{}, {}, {} and the simulator{}\n", scene.topology.name(),
+  print(fmt::format("{}: {} server{}, {}, {} and the simulator{}\n", escaped(scene.topology.name()),
                     scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
                     to_string(scene.size.dtype), model_name(scene.model),
                     scene.barrier ? " with a barrier after every step" : ""));
-  for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if: {}\n", words));
+  for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if: {}\n", escaped(words)));
   for (const ComparedSize& block : c.sizes) {
     print("\n");
     print_block(block, !scene.what_if.is_empty(), color);

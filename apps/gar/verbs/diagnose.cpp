@@ -60,8 +60,8 @@ struct DiagnoseReport {
 
 void print_diagnosis(const DiagnoseReport& report, bool color) {
   const auto& [args, results, observations, ranks, diagnosis] = report;
-  print(fmt::format("{}: {}, {} ranks (as {} says)\n\n", args.results, results.format, ranks.count,
-                    ranks.source == args.results ? "it" : ranks.source));
+  print(fmt::format("{}: {}, {} ranks (as {} says)\n\n", escaped(args.results), results.format, ranks.count,
+                    ranks.source == args.results ? "it" : escaped(ranks.source)));
   Table table(
       {{"size", true}, {"algorithm"}, {"measured", true}, {"expected", true}, {"ratio", true}, {"verdict"}, {"of"}});
   bool has_assumed = false;

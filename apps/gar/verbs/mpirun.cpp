@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -175,17 +174,6 @@ std::vector<std::string> launcher_words(const Launcher& launcher, const std::vec
   return out;
 }
 
-std::string as_shell_word(const std::string& word) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("_-+=/.,:@%").find(c) != std::string::npos;
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 int run(const MpirunArgs& args) {
   const std::vector<std::string> command = command_of(args);
   Settings settings = settings_of(args);
@@ -208,9 +196,9 @@ int run(const MpirunArgs& args) {
   std::vector<std::string> shown;
   if (!launcher.is_known) {
     shown.emplace_back("env");
-    for (const auto& [name, value] : settings) shown.push_back(as_shell_word(fmt::format("{}={}", name, value)));
+    for (const auto& [name, value] : settings) shown.push_back(shell_word(fmt::format("{}={}", name, value)));
   }
-  for (const std::string& word : words) shown.push_back(as_shell_word(word));
+  for (const std::string& word : words) shown.push_back(shell_word(word));
   print(fmt::format("{}\n", fmt::join(shown, " ")));
   return kExitOk;
 }

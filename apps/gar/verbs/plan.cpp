@@ -78,7 +78,8 @@ int make(const PlanArgs& args, const Context& context) {
   print_plan(view, color);
   if (args.explain) print_explanation(view, color);
   if (!args.output.empty()) {
-    print(fmt::format("\nwritten to {}; prove it with: gar verify {}\n", args.output, args.output));
+    print(fmt::format("\nwritten to {0}; prove it with: gar verify {1}\n", escaped(args.output),
+                      shell_word(args.output)));
   }
   return kExitOk;
 }

@@ -34,7 +34,7 @@ void print_correction(const SizeCorrection& correction) {
 
 void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const PredictAnswer& a,
                   const std::optional<SizeCorrection>& correction, bool color) {
-  print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n\n", topology.name(), topology.num_servers(),
+  print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n\n", escaped(topology.name()), topology.num_servers(),
                     topology.num_servers() == 1 ? "" : "s", format_count(size.count), to_string(size.dtype),
                     format_bytes(static_cast<double>(size.bytes)), model_name(options)));
   const double best = a.results.front().seconds();

@@ -31,7 +31,7 @@ int show(const ProfileArgs& args, const Context& context) {
 /// "star15, 2026-11-15T17:00:00Z"
 std::string headline(const Profile& profile) {
   const std::string& date = profile.provenance.date;
-  return profile.topology.name() + (date.empty() ? "" : ", " + date);
+  return escaped(profile.topology.name() + (date.empty() ? "" : ", " + date));
 }
 
 void print_changes(const std::vector<ProfileChange>& changes, bool all, bool color) {
@@ -43,7 +43,7 @@ void print_changes(const std::vector<ProfileChange>& changes, bool all, bool col
       continue;
     }
     has_any = true;
-    print(fmt::format("{}\n", paint(change.words, Paint::kBold, color)));
+    print(fmt::format("{}\n", paint(escaped(change.words), Paint::kBold, color)));
   }
   if (!has_any) print("no significant change\n");
   if (num_other > 0)
@@ -51,7 +51,7 @@ void print_changes(const std::vector<ProfileChange>& changes, bool all, bool col
                       num_other, has_any ? " other" : "", all ? "" : " (--all shows them)"));
   if (!all) return;
   for (const ProfileChange& change : changes) {
-    if (!change.is_significant) print(fmt::format("  {}\n", change.words));
+    if (!change.is_significant) print(fmt::format("  {}\n", escaped(change.words)));
   }
 }
 
@@ -60,8 +60,8 @@ int diff(const ProfileArgs& args, const Context& context) {
   const Profile after = read_profile_file(args.after);
   const std::vector<ProfileChange> changes = compare_profiles(before, after);
   if (!context.json) {
-    print(fmt::format("before  {} ({})\nafter   {} ({})\n\n", args.before, headline(before), args.after,
-                      headline(after)));
+    print(fmt::format("before  {} ({})\nafter   {} ({})\n\n", escaped(args.before), headline(before),
+                      escaped(args.after), headline(after)));
     print_changes(changes, args.all, use_color(context.color, stdout));
     return kExitOk;
   }

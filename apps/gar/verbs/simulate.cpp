@@ -202,7 +202,7 @@ int run(const SimulateArgs& args, const Context& context) {
   } else {
     print_simulation(scene, plans.front(), report);
     if (!args.trace.empty()) {
-      print(fmt::format("\ntrace written to {}; open it at https://ui.perfetto.dev\n", args.trace));
+      print(fmt::format("\ntrace written to {}; open it at https://ui.perfetto.dev\n", escaped(args.trace)));
     }
   }
   return is_complete ? kExitOk : kExitRunTime;

@@ -68,9 +68,10 @@ int check(const TopoArgs& args, const Context& context) {
     }
     const bool color = use_color(context.color, stdout);
     const std::string& source = network(args).empty() ? args.profile : network(args);
-    print(fmt::format("{}: {}: {}\n", source, paint("valid", Paint::kGreen, color), topology_totals(topology)));
+    print(
+        fmt::format("{}: {}: {}\n", escaped(source), paint("valid", Paint::kGreen, color), topology_totals(topology)));
     for (const std::string& remark : topology_remarks(topology))
-      print(fmt::format("{} {}\n", paint("remark:", Paint::kYellow, color), remark));
+      print(fmt::format("{} {}\n", paint("remark:", Paint::kYellow, color), escaped(remark)));
     return kExitOk;
   } catch (const Error& error) {
     if (!context.json) throw;

@@ -63,11 +63,11 @@ int verify_file(const std::string& path, const Context& context) {
     return report.ok ? kExitOk : kExitCheckFailed;
   }
   const bool color = use_color(context.color, stdout);
-  print(fmt::format("{}: {} ({}) on {} rank{}, {} steps, {} messages\n", path, plan.algorithm,
+  print(fmt::format("{}: {} ({}) on {} rank{}, {} steps, {} messages\n", escaped(path), escaped(plan.algorithm),
                     collective_name(plan.collective), plan.num_ranks, plan.num_ranks == 1 ? "" : "s", report.num_steps,
                     report.num_messages));
   if (!report.ok) {
-    print(fmt::format("{}  {}\n", paint("WRONG", Paint::kRed, color), report.problem));
+    print(fmt::format("{}  {}\n", paint("WRONG", Paint::kRed, color), escaped(report.problem)));
     return kExitCheckFailed;
   }
   const std::string proved = paint("proved", Paint::kGreen, color);

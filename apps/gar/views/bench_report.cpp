@@ -50,9 +50,10 @@ std::string correction_words(const std::vector<BenchResult>& results) {
 }  // namespace
 
 std::string bench_header(const BenchConfig& config, const std::string& world) {
-  std::string out = fmt::format("# {} between {}, {}, {} iterations after {} for warming up{}\n",
-                                to_string(config.collective), world, config.in_place ? "in place" : "out of place",
-                                config.iterations, config.warmup, config.check ? ", every element checked" : "");
+  std::string out =
+      fmt::format("# {} between {}, {}, {} iterations after {} for warming up{}\n", to_string(config.collective),
+                  escaped(world), config.in_place ? "in place" : "out of place", config.iterations, config.warmup,
+                  config.check ? ", every element checked" : "");
   const auto bound = [&](const char* seconds, const char* times) {
     return config.device == Device::kCuda ? fmt::format(fmt::runtime(kBound), seconds, times) : "";
   };

@@ -30,7 +30,7 @@ void add_parameter(Table& table, const std::string& name, const Estimate& e, con
 }
 
 std::string level_words(const FitReport& report, std::size_t level) {
-  return report.profile.levels.size() == 1 ? "" : fmt::format(" of {}", report.profile.levels[level].name);
+  return report.profile.levels.size() == 1 ? "" : fmt::format(" of {}", escaped(report.profile.levels[level].name));
 }
 
 std::string parameter_table(const FitReport& report, bool color) {
@@ -147,7 +147,7 @@ std::string residual_words(const FitReport& report) {
   };
   return fmt::format("residuals of {} fitted medians: median {}, p95 {}, largest {} ({}: {} measured, {} fitted)\n",
                      errors.size(), format_percent(at(0.5)), format_percent(at(0.95)), format_percent(most),
-                     worst->what, format_seconds(worst->measured_s, 3), format_seconds(worst->fitted_s, 3));
+                     escaped(worst->what), format_seconds(worst->measured_s, 3), format_seconds(worst->fitted_s, 3));
 }
 
 std::string correction_words(const FitReport& report) {
@@ -231,15 +231,15 @@ std::string cell_table(const FitReport& report, bool color) {
 
 std::string head_words(const FitReport& report) {
   const Provenance& p = report.profile.provenance;
-  const std::string mpi = p.mpi.empty() ? "" : fmt::format(" under {}", p.mpi);
+  const std::string mpi = p.mpi.empty() ? "" : fmt::format(" under {}", escaped(p.mpi));
   if (!p.device.empty()) {
-    const std::string how = p.transport.empty() ? "alone" : fmt::format("over {}", p.transport);
+    const std::string how = p.transport.empty() ? "alone" : fmt::format("over {}", escaped(p.transport));
     return fmt::format("{} rank{} on {}, {}: {} measurements in {}\n", p.num_ranks, p.num_ranks == 1 ? "" : "s",
-                       p.device, how, format_grouped(p.num_measurements), format_seconds(p.seconds, 3));
+                       escaped(p.device), how, format_grouped(p.num_measurements), format_seconds(p.seconds, 3));
   }
   return fmt::format("{} ranks on '{}' over {}{}: {} measurements in {}\n", p.num_ranks,
-                     report.measurements.topology.name(), p.transport.empty() ? "?" : p.transport, mpi,
-                     format_grouped(p.num_measurements), format_seconds(p.seconds, 3));
+                     escaped(report.measurements.topology.name()), p.transport.empty() ? "?" : escaped(p.transport),
+                     mpi, format_grouped(p.num_measurements), format_seconds(p.seconds, 3));
 }
 
 /// Blocks that are not empty, with a line between.
@@ -255,7 +255,7 @@ std::string blocks(const std::vector<std::string>& parts) {
 
 std::string fit_text(const FitReport& report, bool color) {
   std::string notes;
-  for (const std::string& text : report.profile.notes) notes += fmt::format("- {}\n", text);
+  for (const std::string& text : report.profile.notes) notes += fmt::format("- {}\n", escaped(text));
   if (!notes.empty()) notes = "what these measurements do not tell, and what to know:\n" + notes;
   const bool v = report.is_validated;
   return blocks({head_words(report), parameter_table(report, color), link_table(report, color), incast_verdict(report),

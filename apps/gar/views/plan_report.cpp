@@ -51,7 +51,7 @@ void print_stages(const PlanView& v, bool color) {
 constexpr DifferenceOptions kBrief{.style = DifferenceStyle::kSigned, .with_letters = false};
 
 void print_switch(const SwitchChoice& s, bool is_chunked, bool color) {
-  print(fmt::format("\n{}{}: {} {}, {}\n", paint(s.name, Paint::kBold, color),
+  print(fmt::format("\n{}{}: {} {}, {}\n", paint(escaped(s.name), Paint::kBold, color),
                     s.count > 1 ? fmt::format(" ({} alike)", s.count) : "", s.algorithm, factor_words(s.factors),
                     format_seconds(s.seconds())));
   print(fmt::format("    {}\n", term_list(s.terms)));
@@ -84,7 +84,7 @@ void print_switch(const SwitchChoice& s, bool is_chunked, bool color) {
         "    slower on its own, but in chunks it overlaps with the other levels: fewer steps or a less busy link "
         "count\n");
   }
-  for (const Rearrangement& x : s.rearrangements) print(fmt::format("    rearrangement: {}\n", x.reason));
+  for (const Rearrangement& x : s.rearrangements) print(fmt::format("    rearrangement: {}\n", escaped(x.reason)));
 }
 
 void print_stage_words(const PlanView& v) {
@@ -92,7 +92,7 @@ void print_stage_words(const PlanView& v) {
   print(fmt::format("\nwhere the time goes{}\n", plan.num_chunks > 1 ? ", if the vector ran in one piece" : ""));
   std::size_t n = 0;
   for (const StageCost& s : v.stages) {
-    print(fmt::format("  {}. {}\n", ++n, stage_words(s, v.size.floats(), plan.is_explicit())));
+    print(fmt::format("  {}. {}\n", ++n, escaped(stage_words(s, v.size.floats(), plan.is_explicit()))));
   }
 }
 
@@ -111,11 +111,11 @@ void print_candidates(const char* title, const std::vector<PlanCandidate>& list)
 }  // namespace
 
 void print_plan(const PlanView& v, bool color) {
-  print(fmt::format("{} on {} ({} server{}), {} x {} ({}), {}\n", paint(v.answer.plan.algorithm, Paint::kGreen, color),
-                    v.request.topology.name(), v.request.topology.num_servers(),
-                    v.request.topology.num_servers() == 1 ? "" : "s", format_count(v.size.count),
-                    to_string(v.size.dtype), format_bytes(static_cast<double>(v.size.bytes)),
-                    to_string(v.request.collective)));
+  print(fmt::format("{} on {} ({} server{}), {} x {} ({}), {}\n",
+                    paint(escaped(v.answer.plan.algorithm), Paint::kGreen, color), escaped(v.request.topology.name()),
+                    v.request.topology.num_servers(), v.request.topology.num_servers() == 1 ? "" : "s",
+                    format_count(v.size.count), to_string(v.size.dtype),
+                    format_bytes(static_cast<double>(v.size.bytes)), to_string(v.request.collective)));
   print(fmt::format("predicted {} by {}", paint(format_seconds(v.answer.terms.total()), Paint::kBold, color),
                     model_name(v.request.model)));
   if (v.answer.plan.num_chunks > 1) print(fmt::format(" in {} chunks", v.answer.plan.num_chunks));
@@ -125,7 +125,7 @@ void print_plan(const PlanView& v, bool color) {
   }
   print("\n");
   if (v.request.policy == Policy::kRuntime) {
-    print(fmt::format("policy runtime: {}\n", choice_words(v.answer, v.request.topology)));
+    print(fmt::format("policy runtime: {}\n", escaped(choice_words(v.answer, v.request.topology))));
   }
   print("\n");
   if (v.answer.switches.size() > 1) {
@@ -149,13 +149,13 @@ void print_explanation(const PlanView& v, bool color) {
     const double chunk = v.size.floats() / static_cast<double>(v.answer.plan.num_chunks);
     print(fmt::format(
         "\nchunks: the first of {} takes its way through all stages; then the {} is busy {} with each of the others\n",
-        v.answer.plan.num_chunks, v.answer.priced->busiest().name,
+        v.answer.plan.num_chunks, escaped(v.answer.priced->busiest().name),
         format_seconds(chunk * v.answer.priced->busiest().slope.total())));
   }
   print_stage_words(v);
   if (v.answer.bound.seconds() > 0 && v.answer.plan.collective == Collective::kAllReduce) {
     print(fmt::format("\nlower bound {}: {}; the plan is {} above it, with {} of latency\n",
-                      format_seconds(v.answer.bound.seconds()), v.answer.bound.binding(),
+                      format_seconds(v.answer.bound.seconds()), escaped(v.answer.bound.binding()),
                       format_percent(v.answer.terms.total() / v.answer.bound.seconds() - 1),
                       format_seconds(v.answer.terms.alpha, 3)));
   }

@@ -60,7 +60,7 @@ int print_plan_table(const PlanTableArgs& args, const Context& context) {
     table.add_row({format_count(row.first.count), format_count(row.last.count), row.first.words(), chunk_range(row),
                    format_seconds(row.first.terms.total()), format_seconds(row.last.terms.total())});
   }
-  print(fmt::format("{}: {} servers, the best plan by number of {} elements\n\n", topology.name(),
+  print(fmt::format("{}: {} servers, the best plan by number of {} elements\n\n", escaped(topology.name()),
                     topology.num_servers(), to_string(dtype)));
   print(table.to_string(use_color(context.color, stdout)));
   return kExitOk;

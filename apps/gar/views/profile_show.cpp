@@ -116,7 +116,7 @@ std::string validation_table(const std::vector<ValidationScore>& scores, bool co
 std::string provenance_lines(const Provenance& p) {
   std::string out;
   const auto line = [&](const char* name, const std::string& text) {
-    if (!text.empty()) out += fmt::format("{:<12}{}\n", name, text);
+    if (!text.empty()) out += fmt::format("{:<12}{}\n", name, escaped(text));
   };
   line("measured", p.date);
   line("command", p.command);
@@ -142,8 +142,9 @@ std::string provenance_lines(const Provenance& p) {
 std::string profile_report(const Profile& profile, const std::string& source, bool color) {
   const Topology& t = profile.topology;
   const std::size_t levels = profile.levels.size();
-  std::string out = fmt::format("{}: profile of {}, {} server{}, {} level{} of links\n\n", source, t.name(),
-                                t.num_servers(), t.num_servers() == 1 ? "" : "s", levels, levels == 1 ? "" : "s");
+  std::string out =
+      fmt::format("{}: profile of {}, {} server{}, {} level{} of links\n\n", escaped(source), escaped(t.name()),
+                  t.num_servers(), t.num_servers() == 1 ? "" : "s", levels, levels == 1 ? "" : "s");
   out += parameter_table(profile, color);
   if (profile.cores > 0)
     out += fmt::format(
@@ -155,7 +156,7 @@ std::string profile_report(const Profile& profile, const std::string& source, bo
   out += validation_table(profile.validation, color);
   if (!profile.notes.empty()) out += "\n";
   for (const std::string& note : profile.notes)
-    out += fmt::format("{} {}\n", paint("note:", Paint::kYellow, color), note);
+    out += fmt::format("{} {}\n", paint("note:", Paint::kYellow, color), escaped(note));
   return out + provenance_lines(profile.provenance);
 }
 

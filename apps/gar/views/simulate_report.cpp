@@ -30,11 +30,11 @@ std::string rank_name(const Topology& topology, std::int64_t rank) {
 
 void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
   const Simulation& s = plan.simulation;
-  print(fmt::format("{} on {} ({} server{}), {} x {} ({}), {}{}\n", paint(plan.algorithm, Paint::kGreen, color),
-                    scene.topology.name(), scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
-                    format_count(scene.size.count), to_string(scene.size.dtype),
-                    format_bytes(static_cast<double>(scene.size.bytes)), to_string(plan.collective),
-                    plan.num_chunks > 1 ? fmt::format(" in {} chunks", plan.num_chunks) : ""));
+  print(fmt::format(
+      "{} on {} ({} server{}), {} x {} ({}), {}{}\n", paint(escaped(plan.algorithm), Paint::kGreen, color),
+      escaped(scene.topology.name()), scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
+      format_count(scene.size.count), to_string(scene.size.dtype), format_bytes(static_cast<double>(scene.size.bytes)),
+      to_string(plan.collective), plan.num_chunks > 1 ? fmt::format(" in {} chunks", plan.num_chunks) : ""));
   if (!s.is_complete) {
     print(fmt::format("{}\n", paint(fmt::format("partial: interrupted at simulated {}, {} of {} messages had arrived",
                                                 format_seconds(s.seconds), format_grouped(to_whole(s.flows_done)),
@@ -67,7 +67,7 @@ void print_summary(const Scene& scene, const SimulatedPlan& plan) {
                       format_grouped(to_whole(s.flows)), format_grouped(s.events), format_grouped(s.solves)));
   }
   if (scene.barrier) print("barrier     nobody starts a step before everybody has finished the one before\n");
-  for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if     {}\n", words));
+  for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if     {}\n", escaped(words)));
 }
 
 void print_stages(const Scene& scene, const SimulatedPlan& plan, bool color) {
@@ -213,11 +213,11 @@ void print_simulation(const Scene& scene, const SimulatedPlan& plan, const Repor
 }
 
 void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& plans, const ReportOptions& options) {
-  print(fmt::format("{}: {} server{}, {} x {} ({}), simulated{}\n", scene.topology.name(), scene.topology.num_servers(),
-                    scene.topology.num_servers() == 1 ? "" : "s", format_count(scene.size.count),
-                    to_string(scene.size.dtype), format_bytes(static_cast<double>(scene.size.bytes)),
-                    scene.barrier ? " with a barrier after every step" : ""));
-  for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if: {}\n", words));
+  print(fmt::format(
+      "{}: {} server{}, {} x {} ({}), simulated{}\n", escaped(scene.topology.name()), scene.topology.num_servers(),
+      scene.topology.num_servers() == 1 ? "" : "s", format_count(scene.size.count), to_string(scene.size.dtype),
+      format_bytes(static_cast<double>(scene.size.bytes)), scene.barrier ? " with a barrier after every step" : ""));
+  for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if: {}\n", escaped(words)));
   print("\n");
   std::vector<Column> columns{{"algorithm"}, {"simulated", true}, {"vs best", true}};
   add_term_columns(columns);

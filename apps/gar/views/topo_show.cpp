@@ -190,8 +190,9 @@ std::string draw_topology(const Topology& topology, const TopoShowOptions& optio
       "s/float       beta: seconds for one float of 4 bytes\n"
       "incast        epsilon: extra s/float for every sender beyond the threshold\n"
       "gamma, delta  s/float added, s/float read from or written to memory\n";
-  return fmt::format("{}: {}\n\n{}\n{}", paint(topology.name(), Paint::kBold, options.color), topology_totals(topology),
-                     Drawing(topology, options).draw(), paint(kLegend, Paint::kDim, options.color));
+  return fmt::format("{}: {}\n\n{}\n{}", paint(escaped(topology.name()), Paint::kBold, options.color),
+                     topology_totals(topology), Drawing(topology, options).draw(),
+                     paint(kLegend, Paint::kDim, options.color));
 }
 
 }  // namespace gar::cli

@@ -12,6 +12,17 @@
 namespace gar::cli {
 namespace {
 
+TEST(ShellWord, CanBeTyped) {
+  EXPECT_EQ(shell_word("plan.json"), "plan.json");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("a b"), "'a b'");
+  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_word("a\\b c"), "'a\\b c'");
+  // $'...' of the shell undoes what is escaped; a backslash and a quote mean themselves.
+  EXPECT_EQ(shell_word("a\nb"), "$'a\\x0ab'");
+  EXPECT_EQ(shell_word("\x1b'\\x41"), "$'\\x1b\\'\\\\x41'");
+}
+
 TEST(FormatCount, CanBeTypedBack) {
   for (const std::int64_t count : {std::int64_t{1}, std::int64_t{32'000'000}, std::int64_t{7'654'321}}) {
     EXPECT_EQ(parse_count("--count", format_count(count)), count);

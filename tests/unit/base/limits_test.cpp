@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "gar/environment.hpp"
 #include "gar/errors.hpp"
 #include "gar/format.hpp"
 
@@ -45,6 +46,15 @@ std::string refusal(double amount) {
     return error.what();
   }
   return "";
+}
+
+TEST(Limits, AllStandInTheDocumentation) {
+  const std::string sentence = environment::kLimit.sentence;
+  for (const WorkLimit& limit :
+       {kNodeLimit, kRankLimit, kPricingLimit, kMessageLimit, kExplicitLimit, kFlowLimit, kLaneLimit}) {
+    const std::string words = " " + format_count(to_whole(limit.most)) + " " + std::string(limit.things);
+    EXPECT_NE(sentence.find(words), std::string::npos) << words << " is not in: " << sentence;
+  }
 }
 
 TEST(Limits, WorkIsRefusedInWordsAndCanBeAllowed) {

@@ -5,9 +5,14 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +25,23 @@
 #include "gar/plan_io.hpp"
 #include "io/text_file.hpp"
 #include "support/temp_folder.hpp"
+
+namespace {
+
+/// The file from which read() gets nothing yet, as from some files of the kernel; 0 for none.
+ino_t silent_inode = 0;
+
+}  // namespace
+
+// Takes the place of the C library's for this whole program.
+extern "C" ssize_t read(int file, void* to, std::size_t size) {
+  struct stat status {};
+  if (silent_inode != 0 && fstat(file, &status) == 0 && status.st_ino == silent_inode) {
+    errno = EAGAIN;
+    return -1;
+  }
+  return syscall(SYS_read, file, to, size);
+}
 
 namespace gar {
 namespace {
@@ -114,6 +136,18 @@ TEST_F(Files, PipeIsReadToItsEnd) {
   silent.join();
 }
 
+// As root, /proc/kmsg is such a file; but reading it takes the kernel's messages away from others.
+TEST_F(Files, SilentFileIsRefused) {
+  const Patience patience("0.05");
+  write_text(folder_.file("silent"), "text");
+  struct stat status {};
+  ASSERT_EQ(stat(folder_.file("silent").c_str(), &status), 0);
+  silent_inode = status.st_ino;
+  const std::string problem = problem_of(folder_.file("silent"));
+  silent_inode = 0;
+  expect_contains(problem, "is not a stored file and has given nothing for 0.05 s (GAR_INPUT_TIMEOUT sets that time)");
+}
+
 TEST_F(Files, PipeWithoutEndIsCutOff) {
   const std::string path = make_pipe();
   std::thread writer([&] {
@@ -191,6 +225,104 @@ TEST_F(Files, FailureLeavesNothingBehind) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1);
   EXPECT_THROW(save_file(folder_.file("no/such/folder"), [](std::ostream&) {}), std::runtime_error);
   EXPECT_THROW(save_file("/dev/full", [](std::ostream& out) { out << "text"; }), std::runtime_error);
+}
+
+std::string problem_of_saving(const std::string& path, const std::string& text = "text") {
+  try {
+    save_file(path, [&](std::ostream& out) { out << text; });
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_F(Files, LinksToPipesAndDevicesAreRefused) {
+  const std::string pipe = make_pipe();
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  fs::create_symlink(pipe, folder_.file("to_pipe"));
+  fs::create_symlink("/dev/null", folder_.file("to_device"));
+  fs::create_symlink(folder_.path(), folder_.file("to_folder"));
+  const std::string accepted =
+      "; accepted is a file in a folder that can be written, a pipe that somebody reads or a device, each under its "
+      "own "
+      "name, or /dev/stdout";
+  for (const auto& [name, what] :
+       {std::pair{"to_pipe", "a pipe"}, {"to_device", "a device"}, {"to_folder", "a directory"}}) {
+    const std::string path = folder_.file(name);
+    const std::string words = std::string(": is a link to ") + what + ", which is not followed" + accepted;
+    EXPECT_EQ(problem_of_saving(path), path + words);
+    try {
+      check_writable("-o", path);
+      ADD_FAILURE() << path;
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(error.what(), "-o " + path + words);
+    }
+  }
+  EXPECT_EQ(problem_of_saving(folder_.path()), folder_.path() + ": is a directory" + accepted);
+  close(reader);
+  EXPECT_EQ(problem_of_saving("/dev/null"), "");
+}
+
+TEST_F(Files, PipeThatNobodyReadsIsRefused) {
+  const Patience patience("0.05");
+  const std::string pipe = make_pipe();
+  expect_contains(problem_of_saving(pipe), "is a pipe that nobody has opened for reading for 0.05 s");
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  expect_contains(problem_of_saving(pipe, std::string(1 << 20, 'x')),
+                  "is a pipe whose reader has taken nothing for 0.05 s (GAR_INPUT_TIMEOUT sets that time)");
+  close(reader);
+}
+
+// Somebody who may write to the folder exchanges a pipe for a link to a file, or for the file itself, and back, all the
+// time.
+TEST_F(Files, ExchangedPipeCostsNobodyHisFile) {
+  write_text(folder_.file("victim"), "precious");
+  fs::create_symlink(folder_.file("victim"), folder_.file("link"));
+  fs::create_symlink(folder_.file("reader"), folder_.file("link_to_pipe"));
+  ASSERT_EQ(mkfifo(folder_.file("reader").c_str(), 0600), 0);
+  const int reader = open(folder_.file("reader").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  const std::string plan = folder_.file("plan");
+  std::atomic<bool> is_over = false;
+  std::thread attacker([&] {
+    for (int i = 0; !is_over; ++i) {
+      const char* const other[] = {"reader", "link", "reader", "victim", "link_to_pipe"};
+      (void)unlink(folder_.file("next").c_str());
+      if (linkat(AT_FDCWD, folder_.file(other[i % 5]).c_str(), AT_FDCWD, folder_.file("next").c_str(), 0) == 0) {
+        (void)rename(folder_.file("next").c_str(), plan.c_str());
+      }
+    }
+  });
+  const Patience patience("0.05");
+  std::array<char, 64> drain{};
+  for (int i = 0; i < 3000 && text_of(folder_.file("victim")) == "precious"; ++i) {
+    (void)problem_of_saving(plan);
+    while (read(reader, drain.data(), drain.size()) > 0) {
+    }
+  }
+  is_over = true;
+  attacker.join();
+  close(reader);
+  EXPECT_EQ(text_of(folder_.file("victim")), "precious");
+}
+
+TEST_F(Files, KilledWriterLeavesNothingBehind) {
+  const int probe = open(folder_.path().c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (probe < 0) GTEST_SKIP() << "a file system without nameless files";
+  close(probe);
+  const pid_t child = fork();
+  if (child == 0) {
+    save_file(folder_.file("plan"), [](std::ostream& out) {
+      out << "half" << std::flush;
+      (void)raise(SIGKILL);
+    });
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  EXPECT_EQ(fs::directory_iterator(folder_.path()), fs::directory_iterator());
 }
 
 TEST_F(Files, PipesAndOwnDescriptorsAreWrittenTo) {
