@@ -36,7 +36,7 @@ demo: setup ## predict, plan, prove and simulate an AllReduce, then run one betw
 	@scripts/demo.sh build/release/bin/gar
 
 # Thread sanitizer: what several processes share is invisible to it; threads share the same code.
-TSAN_FILTER = -*shm*:Faults*:StartUp*:Fork*
+TSAN_FILTER = -*shm*
 
 # Tests that need a GPU pass where there is none, without having done anything: say so.
 GPU_NOTE = gpu_test=build/release/tests/cuda/cuda_ipc_test; \
@@ -54,8 +54,8 @@ test: setup ## all tests, again under the address and undefined behaviour saniti
 	@$(call BUILD,asan)
 	@GAR_TEST_SMALL=1 $(call TEST,asan) -L '^(unit|property|fuzz|golden|runtime)$$' -E '^golden_docs_test$$'
 	@$(call CONFIGURE,tsan)
-	@$(call BUILD,tsan) --target runtime_tests
-	@GAR_TEST_SMALL=1 GTEST_FILTER='$(TSAN_FILTER)' $(call TEST,tsan) -L '^runtime$$'
+	@$(call BUILD,tsan) --target thread_tests
+	@GAR_TEST_SMALL=1 GTEST_FILTER='$(TSAN_FILTER)' $(call TEST,tsan) -L '^threads$$'
 
 test-full: test ## make test, plus the debug and thread sanitizer builds, and every combination in the runtime's tests (hours)
 	@for preset in dev tsan; do \

@@ -24,7 +24,7 @@ namespace {
 constexpr double kTie = 1e-12;   // relative: what rounding may cost
 constexpr double kBound = 1e-9;  // relative: sums in different orders
 constexpr int kNumBatches = 8;   // tests of their own: a failure says where, the rest still runs
-constexpr int kNumTrees = test::in_slow_build<int>(48, 2000);
+constexpr int kNumTrees = test::in_slow_build<int>(48, 1000);
 
 struct Input {
   Topology topology;
