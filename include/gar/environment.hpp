@@ -185,12 +185,14 @@ inline constexpr EnvironmentVariable kFakeHosts{
     .least = 1,
     .most = kMostInt};
 /// GAR_BENCH_STARTED: marks the ranks of an mpirun that `gar` has started.
-inline constexpr EnvironmentVariable kStarted{
-    .name = "GAR_BENCH_STARTED",
-    .reader = EnvironmentReader::kInternal,
-    .accepted = "1",
-    .otherwise = "not set",
-    .sentence = "Set by `gar bench --local` and `gar fit --local` for the ranks of the mpirun that they start."};
+inline constexpr EnvironmentVariable kStarted{.name = "GAR_BENCH_STARTED",
+                                              .reader = EnvironmentReader::kInternal,
+                                              .accepted = "a process and its start, `PID:TICKS`",
+                                              .otherwise = "not set",
+                                              .sentence =
+                                                  "Set by `gar bench --local` and `gar fit --local` for the ranks of "
+                                                  "the mpirun that they start: the ranks end when "
+                                                  "that process does."};
 
 /// All variables, in the order of the documentation.
 inline constexpr EnvironmentVariable kAll[] = {kLimit,    kInputTimeout, kAlgo,      kTopology, kTimeout,

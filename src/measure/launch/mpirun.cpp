@@ -23,6 +23,7 @@
 #include "base/clock.hpp"
 #include "gar/environment.hpp"
 #include "gar/measure/launch.hpp"
+#include "measure/launch/launcher.hpp"
 
 namespace gar::measure {
 namespace {
@@ -273,7 +274,7 @@ int run_mpirun(std::optional<MpiLibrary> wish, int size, const Report& report) {
   const MpiLibrary library = choose_library(wish);
   const MpiCommand command = mpi_command(library, *find_mpirun(library), size, {num_cores(), geteuid() == 0});
   for (const auto& [name, value] : command.settings) setenv(name.c_str(), value.c_str(), 0);
-  setenv(environment::kStarted.name, "1", 1);
+  setenv(environment::kStarted.name, launcher_text().c_str(), 1);
   std::vector<std::string> words = command.words;
   words.push_back(*find_program(library));
   const std::vector<std::string> arguments = own_arguments();

@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "base/index.hpp"
+#include "gar/environment.hpp"
 #include "gar/errors.hpp"
 #include "gar/measure/launch.hpp"
 #include "gar/measure/world.hpp"
 #include "measure/launch/failures.hpp"
+#include "measure/launch/launcher.hpp"
 
 namespace gar::measure {
 namespace {
@@ -109,6 +111,7 @@ int abort_job(MpiSession& session, const RankStart& start) {
 int run_in_job(const RankOptions& options, const RankStart& start, const RankBody& body) {
   const MpiLibrary library = options.mpi.value_or(start.job->library);
   if (built_with() != library) become_program(library);
+  const LauncherWatch watch(environment::text(environment::kStarted), start.report);
   const std::unique_ptr<MpiSession> session = start_mpi();
   const StopSignals signals = StopSignals::of_job();  // not before: a signal must end a rank that waits inside MPI_Init
   try {
