@@ -44,6 +44,7 @@ GPU_NOTE = gpu_test=build/release/tests/cuda/cuda_ipc_test; \
   elif why=$$($$gpu_test --gtest_brief=1 --gtest_filter=CudaIpc.OneRank | grep -m1 'needs a GPU'); then echo "GPU tests: skipped: $$why"; fi
 
 test: setup ## all tests, again under the address and undefined behaviour sanitizers, and the runtime's under the thread sanitizer
+	@mkdir -p build && date +%s >build/test.started
 	@scripts/setup.sh simgrid mpi testbed
 	@scripts/setup.sh clients
 	@$(call CONFIGURE,release)
@@ -56,6 +57,7 @@ test: setup ## all tests, again under the address and undefined behaviour saniti
 	@$(call CONFIGURE,tsan)
 	@$(call BUILD,tsan) --target thread_tests
 	@GAR_TEST_SMALL=1 GTEST_FILTER='$(TSAN_FILTER)' $(call TEST,tsan) -L '^threads$$'
+	@s=$$(($$(date +%s) - $$(cat build/test.started))); echo "make test: all passed, in $$((s / 60)) min $$((s % 60)) s"
 
 test-full: test ## make test, plus the debug and thread sanitizer builds, and every combination in the runtime's tests (hours)
 	@for preset in dev tsan; do \

@@ -112,8 +112,9 @@ int run_in_job(const RankOptions& options, const RankStart& start, const RankBod
   const MpiLibrary library = options.mpi.value_or(start.job->library);
   if (built_with() != library) become_program(library);
   const LauncherWatch watch(environment::text(environment::kStarted), start.report);
+  // Also inside MPI_Init: a rank that ends while it holds a lock of PMIx leaves Open MPI's mpirun waiting for it.
+  const StopSignals signals = StopSignals::of_job();
   const std::unique_ptr<MpiSession> session = start_mpi();
-  const StopSignals signals = StopSignals::of_job();  // not before: a signal must end a rank that waits inside MPI_Init
   try {
     if (start.check) start.check(session->size());
   } catch (...) {
