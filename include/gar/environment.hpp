@@ -70,7 +70,7 @@ constexpr FixedText limit_sentence() {
   return out;
 }
 
-inline constexpr FixedText kLimitSentence = limit_sentence();
+inline constexpr FixedText kLimitSentence = limit_sentence();  ///< in memory that outlives it
 
 }  // namespace detail
 
