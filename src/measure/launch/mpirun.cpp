@@ -219,7 +219,10 @@ MpiCommand mpi_command(MpiLibrary library, const std::string& mpirun, int size, 
   MpiCommand out;
   if (library == MpiLibrary::kOpenMpi) {
     out.words = {mpirun, "--oversubscribe", "--bind-to", "none", "-n", std::to_string(size)};
-    out.settings = {{"OMPI_MCA_btl_tcp_if_include", "lo"}, {"OMPI_MCA_oob_tcp_if_include", "lo"}};
+    // PMIx's other store is memory that all ranks share: a rank that is killed with its lock makes mpirun wait for
+    // ever.
+    out.settings = {
+        {"OMPI_MCA_btl_tcp_if_include", "lo"}, {"OMPI_MCA_oob_tcp_if_include", "lo"}, {"PMIX_MCA_gds", "hash"}};
     if (host.is_root) {
       out.settings.insert(out.settings.end(),
                           {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
