@@ -10,23 +10,24 @@ if [[ ${1:-} == --fix-format ]]; then
 fi
 clang-format --dry-run -Werror "${files[@]}"
 
-# clang-tidy reads the compile commands of a build directory of its own, so that no build is needed.
+# clang-tidy reads the compile commands of a build directory of its own, so that no build is needed. The files of a folder are
+# checked together, as a release build compiles them: that takes a quarter of the time, and clang-tidy sees more of who calls whom.
 build=build/lint
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DGAR_UNITY=ON \
   -DGAR_BUILD_TESTS=OFF -DGAR_BUILD_BENCH=OFF -DGAR_BUILD_EXAMPLES=OFF >/dev/null
+mapfile -t units < <(sed -nE 's/^ *"file": "(.*\.(cpp|cxx))",?$/\1/p' "$build/compile_commands.json" |
+  grep -vE '/cmake_pch\.|/paper_text\.cpp$' | sort -u)
 # What needs an MPI is checked where there is one.
-sources=()
+checked=$(printf '%s\n' "${units[@]}" && sed -nE 's/^#include "(.*\.cpp)"$/\1/p' "${units[@]}")
 for file in "${files[@]}"; do
   [[ $file =~ ^(src|apps)/.*\.cpp$ ]] || continue
-  if grep -q "/$file\"" "$build/compile_commands.json"; then
-    sources+=("$file")
-  else
-    echo "lint: $file is not built here (no MPI?) and not checked" >&2
-  fi
+  grep -qxF "$PWD/$file" <<<"$checked" || echo "lint: $file is not built here (no MPI?) and not checked" >&2
 done
-printf '%s\0' "${sources[@]}" |
+# Where files stand together they include each other, and declare what another one defines.
+printf '%s\0' "${units[@]}" |
   xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet --warnings-as-errors='*' \
-    --extra-arg=-Wno-unknown-warning-option 2> >(
+    --checks='-bugprone-suspicious-include,-readability-redundant-declaration' \
+    --header-filter='(include/gar|src|apps)/.*\.(hpp|cpp)$' --extra-arg=-Wno-unknown-warning-option 2> >(
     grep -vE '^[0-9]+ warnings? generated|^Suppressed|^Use -header-filter' >&2
   )
 echo "lint: ${#files[@]} files are clean"

@@ -187,34 +187,45 @@ bool MpiTransport::poll() {
   for (const int i : order_) {
     const int error = code == MPI_ERR_IN_STATUS ? statuses_[index(i)].MPI_ERROR : MPI_SUCCESS;
     const bool is_failed = error != MPI_SUCCESS && error != MPI_ERR_PENDING;
-    if (is_failed) failed = {owners_[index(done_[index(i)])].message, error};
-    complete(index(done_[index(i)]), !is_failed);
+    const auto which = index(done_[index(i)]);
+    if (is_failed) {
+      failed = {owners_[which].message, error};
+      drop(which);
+    } else {
+      complete(which);
+    }
   }
   has_progressed_ = true;
   if (failed) message_failed(*failed);
   return true;
 }
 
-void MpiTransport::complete(std::size_t i, bool is_reusable) {
+void MpiTransport::complete(std::size_t i) {
+  requests_->give_back(owners_[i].message, active_[i]);
+  const int admitted = remove(i);
+  if (admitted >= 0) admission_->arrived(admitted);
+}
+
+void MpiTransport::drop(std::size_t i) noexcept {
+  if (active_[i] != MPI_REQUEST_NULL) MPI_Request_free(&active_[i]);
+  static_cast<void>(remove(i));
+}
+
+int MpiTransport::remove(std::size_t i) noexcept {
   const Owner owner = owners_[i];
-  if (is_reusable) {
-    requests_->give_back(owner.message, active_[i]);
-  } else if (active_[i] != MPI_REQUEST_NULL) {
-    MPI_Request_free(&active_[i]);
-  }
   active_[i] = active_.back();
   owners_[i] = owners_.back();
   active_.pop_back();
   owners_.pop_back();
   Slot& slot = slots_[index(owner.slot)];
   --slot.num_pending;
-  if (owner.index < 0) return;
+  if (owner.index < 0) return -1;
   if (owner.message.is_send) {
     --slot.user_sends[index(owner.index)].num_pending;
-  } else {
-    Recv& recv = slot.steps[index(owner.step)].recvs[index(owner.index)];
-    if (--recv.num_pending == 0 && recv.is_admitted) admission_->arrived(owner.message.peer);
+    return -1;
   }
+  Recv& recv = slot.steps[index(owner.step)].recvs[index(owner.index)];
+  return --recv.num_pending == 0 && recv.is_admitted ? owner.message.peer : -1;
 }
 
 /// A message that does not fit belongs to a rank that has called something else, and has said so before.
@@ -563,7 +574,7 @@ void MpiTransport::cancel_receives() noexcept {
 void MpiTransport::complete_some() noexcept {
   for (std::size_t i = active_.size(); i-- > 0;) {
     int is_done = 0;
-    if (MPI_Test(&active_[i], &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS || is_done != 0) complete(i, false);
+    if (MPI_Test(&active_[i], &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS || is_done != 0) drop(i);
   }
 }
 

@@ -161,7 +161,12 @@ class MpiTransport final : public Transport {
   bool send_admitted();
   void expect(const Flight& flight);
   [[nodiscard]] bool may_write(const Flight& flight, int step);
-  void complete(std::size_t i, bool is_reusable);
+  /// A request has ended as it should: keeps it for the next message of its kind.
+  void complete(std::size_t i);
+  /// A request has failed, or was taken back.
+  void drop(std::size_t i) noexcept;
+  /// Takes a request out of the lists. The sender of an admitted message that is complete now, otherwise -1.
+  [[nodiscard]] int remove(std::size_t i) noexcept;
   [[noreturn]] void message_failed(const Failed& failed);
   void check_time(std::int64_t silent_ns) const;
   [[nodiscard]] std::string awaited() const;
