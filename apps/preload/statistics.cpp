@@ -25,7 +25,7 @@ std::string in_words(PassReason reason) {
     case PassReason::kType:
       return "a type, or an operator for it, that gar does not combine";
     case PassReason::kDeviation:
-      return "a type that the MPI library combines in a way of its own";
+      return "a type and operator that the MPI library combines in a way of its own";
     case PassReason::kArguments:
       return "nothing to do, or arguments that MPI shall judge";
     case PassReason::kInter:

@@ -27,9 +27,11 @@ std::optional<Elements> elements_of(MPI_Datatype type, MPI_Op op);
 /// Is this one of the basic types that we know by their handles?
 bool is_basic(MPI_Datatype type);
 
-/// The integers that the MPI library combines in another way than gar does (by two's complement, unsigned numbers as
-/// unsigned): Open MPI 4.1 saturates sums of short ones, but only where it uses vector instructions; MPICH 4.0 compares
-/// unsigned ones as signed.
+/// What the MPI library combines in another way than gar does, which combines integers by two's complement, unsigned
+/// numbers as unsigned, and finds NaN the least and the greatest of all numbers, and -0 less than +0. Open MPI 4.1
+/// saturates sums of short integers, but only where it uses vector instructions; MPICH 4.0 compares unsigned ones as
+/// signed; of NaN and another number, or of two zeros, both give the one or the other, by their places. Sums and
+/// products of floating-point numbers are none of this: they differ by rounding, and in whose NaN it is.
 class Deviations {
  public:
   static constexpr std::size_t kMostEntries = 64;
@@ -43,7 +45,7 @@ class Deviations {
 
 /// Tries all of them with MPI_Reduce_local, on this machine.
 Deviations find_deviations();
-/// "MPI_MAX of MPI_UINT8_T: MPICH 4.0.2 makes 1 of 255 and 1, where 255 is right"; `library` is the MPI library's name.
+/// "the max of MPI_UINT8_T: MPICH 4.0.2 makes 1 of 255 and 1, where 255 is right"; `library` is the MPI library's name.
 std::string describe_deviation(const Elements& elements, const std::string& library);
 
 /// One of MPI's own operators, other than MINLOC, MAXLOC, REPLACE and NO_OP.

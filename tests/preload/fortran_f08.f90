@@ -52,7 +52,7 @@ contains
     call MPI_Iallreduce(MPI_IN_PLACE, t, n, MPI_REAL, MPI_MAX, MPI_COMM_WORLD, requests(2))
     call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
     call expect(all(s == 0.5 * total) .and. all(t == ranks - 1), 'MPI_Iallreduce in place')
-    calls = calls + 2
+    calls = calls + 1  ! the maximum is left to MPI
   end subroutine
 
   subroutine check_blocks

@@ -62,7 +62,7 @@ contains
     call MPI_Iallreduce(MPI_IN_PLACE, d, n, MPI_REAL8, MPI_SUM, MPI_COMM_WORLD, request, ierr)
     call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
     call expect(all(d == [(0.25d0 * total * mod(i, 5), i = 1, n)]), 'MPI_Iallreduce in place')
-    calls = calls + 4
+    calls = calls + 3  ! the minimum is left to MPI
   end subroutine
 
   subroutine check_others

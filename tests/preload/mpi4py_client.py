@@ -46,10 +46,11 @@ def expect(actual, expected, what):
         print(f"FAILED on rank {RANK}: {what}: element {index} is {actual[index]}, not {expected[index]}", flush=True)
 
 
-def note(count, dtype=np.float64):
-    """Counts a call that must be taken over. Some MPI libraries are left their own way with short integers."""
+def note(count, dtype=np.float64, ufunc=np.add):
+    """Counts a call that must be taken over. MPI libraries are left their own way with NaN, and some with short integers."""
     global calls
-    calls += SIZE > 1 and count > 0 and np.dtype(dtype).itemsize > 2
+    is_order_of_floats = dtype in FLOATS and ufunc in (np.minimum, np.maximum)
+    calls += SIZE > 1 and count > 0 and np.dtype(dtype).itemsize > 2 and not is_order_of_floats
 
 
 def check_allreduce(dtype, op, ufunc, count):
@@ -61,8 +62,8 @@ def check_allreduce(dtype, op, ufunc, count):
     result = vector(RANK, dtype, count)
     COMM.Iallreduce(MPI.IN_PLACE, result, op).Wait()
     expect(result, expected, "Iallreduce in place " + what)
-    note(count, dtype)
-    note(count, dtype)
+    note(count, dtype, ufunc)
+    note(count, dtype, ufunc)
 
 
 def check_blocks(dtype, count):

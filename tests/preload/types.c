@@ -118,6 +118,7 @@ static MPI_Op mpi_op(enum Op op) {
 }
 /// Is this left to MPI, which does it in its own way?
 static int is_deviation(const struct Type* t, enum Op op) {
+  if (t->ops == kArithmetic && (op == kMin || op == kMax)) return 1;  // floating point: NaN and zeros
 #ifdef OPEN_MPI
   return (op == kSum && t->bytes <= 2) || ((op == kMin || op == kMax) && !t->is_signed && t->bytes == 8);
 #else
