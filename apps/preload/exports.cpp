@@ -2,16 +2,18 @@
 //
 // This library needs no MPI, for either build may find itself in a program of the other MPI, or in one that has none.
 // At MPI_Init it asks the program's MPI for its name; if that is the one that it was built for, it loads the rest
-// (interpose.cpp, a library in the same directory), and otherwise says so and stands aside. Until and unless the rest
-// is there, everything must reach the program's own library as it came. Handles are pointers in Open MPI and integers
-// in MPICH, so arguments are machine words here. That is sound where a word holds every argument of a C function and an
-// integer's upper half means nothing, as on x86-64 and aarch64.
+// (interpose.cpp, a library in the same directory), and otherwise says so and stands aside. When MPI has started, the
+// ranks agree: if one of them has no rest, none uses its own. Until and unless the rest is there, everything must reach
+// the program's own library as it came. Handles are pointers in Open MPI and integers in MPICH, so arguments are
+// machine words here. That is sound where a word holds every argument of a C function and an integer's upper half means
+// nothing, as on x86-64 and aarch64.
 //
 // Fortran: Open MPI's functions call PMPI_Allreduce, so that name is ours as well; MPICH's call MPI_Allreduce, but
 // PMPI_Init.
 #include "apps/preload/exports.hpp"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +23,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -36,6 +40,12 @@ using gar::preload::Hooks;
 
 /// The rest of the library; null: it stands aside.
 const Hooks* hooks = nullptr;
+
+/// What MPI_Init has found out.
+struct Start {
+  std::optional<gar::MpiLibrary> library;  ///< the program's MPI
+  std::string trouble;                     ///< why there is no rest on this rank; empty: there is
+};
 
 #ifdef GAR_PRELOAD_OPENMPI
 constexpr const char* kBuiltFor = "Open MPI";
@@ -74,7 +84,7 @@ class Native {
   void* function_;
 };
 
-/// Before MPI_Init only the launcher knows the rank.
+/// Of an MPI that we do not know, only the launcher knows the rank.
 bool is_first_process() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
     const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): only read
@@ -83,12 +93,26 @@ bool is_first_process() {
   return true;
 }
 
+/// Names of folders may hold anything: what a terminal would obey, or is not plain text, as \xNN.
+std::string escaped(const std::string& text) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      out += c;
+    } else {
+      out += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+    }
+  }
+  return out;
+}
+
 void say(const std::string& text) {
-  if (!is_first_process()) return;
   const char* check = secure_getenv(gar::environment::kCheck.name);
   const bool checks = check != nullptr && std::strcmp(check, "1") == 0;
-  const std::string line =
-      "gar: " + text + "; the program runs on its own library" + (checks ? ", and GAR_CHECK compares nothing\n" : "\n");
+  const std::string line = "gar: " + escaped(text) + "; the program runs on its own library" +
+                           (checks ? ", and GAR_CHECK compares nothing\n" : "\n");
   [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
 }
 
@@ -151,34 +175,94 @@ std::string find_rest() {
   return path;
 }
 
-void load_rest() {
-  if (hooks != nullptr) return;
-  const std::string version = version_of_mpi();
+/// Throws why the rest cannot be had.
+const Hooks* attach_rest(const std::string& version) {
   if (gar::mpi_library_of(version) != kLibrary) {
-    say(std::string("this preload library was built for ") + kBuiltFor + ", but the program's MPI is '" +
-        gar::mpi_library_name(version) + "'; accepted is the build for that MPI, which 'gar mpirun' finds");
-    return;
+    throw std::runtime_error(std::string("this preload library was built for ") + kBuiltFor +
+                             ", but the program's MPI is '" + gar::mpi_library_name(version) +
+                             "'; accepted is the build for that MPI, which 'gar mpirun' finds");
   }
-  std::string path;
-  try {
-    path = find_rest();
-  } catch (const std::exception& e) {
-    say(e.what());
-    return;
-  }
+  const std::string path = find_rest();
   void* rest = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (rest == nullptr) {
     const char* reason = dlerror();
-    say(std::string("the preload library is not complete: ") + (reason == nullptr ? path : reason));
-    return;
+    throw std::runtime_error(std::string("the preload library is not complete: ") +
+                             (reason == nullptr ? path : reason));
   }
   using Attach = const Hooks* (*)(void* (*)(const char*), const char*);
   const auto attach = reinterpret_cast<Attach>(dlsym(rest, "gar_preload_attach"));
-  if (attach == nullptr) {
-    say(path + " is not the second part of this preload library");
+  if (attach == nullptr) throw std::runtime_error(path + " is not the second part of this preload library");
+  return attach(look_up, version.c_str());
+}
+
+Start load_rest() {
+  const std::string version = version_of_mpi();
+  Start out{gar::mpi_library_of(version), {}};
+  try {
+    if (hooks == nullptr) hooks = attach_rest(version);
+  } catch (const std::exception& e) {
+    out.trouble = e.what();
+  }
+  return out;
+}
+
+/// MPI's constants. Open MPI's are addresses of its objects, MPICH's are numbers; both keep them, for they are part of
+/// their binary interfaces.
+struct Constants {
+  Word world;
+  Word integer;
+  Word minimum;
+  Word no_status;
+};
+
+Constants constants_of(gar::MpiLibrary library) {
+  if (library == gar::MpiLibrary::kMpich) return {0x44000000, 0x4c000405, 0x58000002, 1};
+  // The linker may have moved an object into the program.
+  const auto address = [](const char* name) {
+    void* found = dlsym(RTLD_DEFAULT, name);
+    return reinterpret_cast<Word>(found == nullptr ? look_up(name) : found);
+  };
+  return {address("ompi_mpi_comm_world"), address("ompi_mpi_int"), address("ompi_mpi_op_min"), 0};
+}
+
+/// The least of all ranks' numbers; waits as polite.hpp does. Nothing: MPI has refused.
+std::optional<int> least_of_all(int number, const Constants& mpi) {
+  int out = 0;
+  Word request = 0;
+  if (Native("PMPI_Iallreduce")(&number, &out, Word{1}, mpi.integer, mpi.minimum, mpi.world, &request) != 0) return {};
+  const Native test("PMPI_Test");
+  for (int is_done = 0; true; sched_yield()) {
+    if (test(&request, &is_done, mpi.no_status) != 0) return {};
+    if (is_done != 0) return out;
+  }
+}
+
+/// "rank 3 (on node7): "
+std::string prefix_of(int rank) {
+  if (rank == 0) return {};
+  char host[256] = {};
+  gethostname(static_cast<char*>(host), sizeof(host) - 1);
+  return "rank " + std::to_string(rank) + " (on " + static_cast<const char*>(host) + "): ";
+}
+
+/// A rank that took calls over while another does not would wait for it in vain. So all ranks use the rest, or none
+/// does; of those that have none the first says why.
+void agree(const Start& start) {
+  if (!start.library) {  // no rank of this job has the rest
+    if (is_first_process()) say(start.trouble);
     return;
   }
-  hooks = attach(look_up, version.c_str());
+  constexpr int kNoRank = std::numeric_limits<int>::max();
+  const Constants mpi = constants_of(*start.library);
+  int rank = 0;
+  Native("PMPI_Comm_rank")(mpi.world, &rank);
+  const std::optional<int> first = least_of_all(start.trouble.empty() ? kNoRank : rank, mpi);
+  if (first == kNoRank) {
+    hooks->start();
+    return;
+  }
+  hooks = nullptr;
+  if (first == rank) say(prefix_of(rank) + start.trouble);
 }
 
 bool passes() { return hooks == nullptr || hooks->passes(); }
@@ -190,14 +274,18 @@ bool passes() { return hooks == nullptr || hooks->passes(); }
 extern "C" {
 
 int MPI_Init(int* argc, char*** argv) {
-  load_rest();
-  return hooks == nullptr ? Native("PMPI_Init")(argc, argv) : hooks->init(argc, argv);
+  const Start start = load_rest();
+  const int code = hooks == nullptr ? Native("PMPI_Init")(argc, argv) : hooks->init(argc, argv);
+  if (code == 0) agree(start);
+  return code;
 }
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  load_rest();
-  if (hooks == nullptr) return Native("PMPI_Init_thread")(argc, argv, required, provided);
-  return hooks->init_thread(argc, argv, required, provided);
+  const Start start = load_rest();
+  const int code = hooks == nullptr ? Native("PMPI_Init_thread")(argc, argv, required, provided)
+                                    : hooks->init_thread(argc, argv, required, provided);
+  if (code == 0) agree(start);
+  return code;
 }
 
 int MPI_Finalize() { return hooks == nullptr ? Native("PMPI_Finalize")() : hooks->finalize(); }

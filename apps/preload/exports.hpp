@@ -11,6 +11,7 @@ struct Hooks {
   bool (*passes)();  ///< does a call go straight to the MPI library?
   int (*init)(int* argc, char*** argv);
   int (*init_thread)(int* argc, char*** argv, int required, int* provided);
+  void (*start)();  ///< MPI is there, and all ranks have both parts; collective
   int (*finalize)();
   int (*all_reduce)(Word, Word, Word, Word, Word, Word);
   int (*iall_reduce)(Word, Word, Word, Word, Word, Word, Word);

@@ -161,17 +161,6 @@ int reduce_nonblocking(const ReduceArguments& given, MPI_Request* request) {
   return run(given.comm, kName, [&] { known->shadow->start(*operation, request); });
 }
 
-/// What MPI_Allgather is called with. To the runtime these are bytes, whatever they mean.
-struct GatherArguments {
-  const void* in = nullptr;
-  int in_count = 0;
-  MPI_Datatype in_type = MPI_DATATYPE_NULL;
-  void* out = nullptr;
-  int out_count = 0;
-  MPI_Datatype out_type = MPI_DATATYPE_NULL;
-  MPI_Comm comm = MPI_COMM_NULL;
-};
-
 /// Do `count` elements lie in memory as they would in a message?
 bool is_dense(MPI_Datatype type) {
   int bytes = 0;
@@ -202,14 +191,18 @@ bool has_valid_types(const GatherArguments& given) {
   return Library::instance().alone(probe) == MPI_SUCCESS;
 }
 
-/// Bytes of a block, the same on all ranks; 0: left to the library.
-std::int64_t block_bytes(const GatherArguments& given) {
+/// False: nothing to do, or what MPI shall judge. Calls nothing of MPI.
+bool has_arguments(const GatherArguments& given) {
   if (given.out_count <= 0 || given.out_type == MPI_DATATYPE_NULL || given.out == MPI_IN_PLACE ||
       given.comm == MPI_COMM_NULL) {
-    return 0;
+    return false;
   }
+  return given.in == MPI_IN_PLACE || (given.in_count > 0 && given.in_type != MPI_DATATYPE_NULL);
+}
+
+/// Bytes of a block, the same on all ranks; 0: left to the library.
+std::int64_t block_bytes(const GatherArguments& given) {
   const bool is_in_place = given.in == MPI_IN_PLACE;
-  if (!is_in_place && (given.in_count <= 0 || given.in_type == MPI_DATATYPE_NULL)) return 0;
   if (!has_valid_types(given)) return 0;
   if (given.out == nullptr && is_dense(given.out_type)) return 0;  // otherwise the type may say where (MPI_BOTTOM)
   int out_bytes = 0;
@@ -251,6 +244,10 @@ class Gather {
     call.out = is_out_dense_ ? given.out : packed_out_.data();
     call.in = is_in_place ? block(rank) : given.in;
     operation_.mpi_count = static_cast<int>(bytes);
+    if (!is_in_place && Library::instance().aliases().refuses_gather(given, rank)) {
+      is_refused_ = true;
+      return;
+    }
     const MPI_Datatype type = is_in_place ? given.out_type : given.in_type;
     const int count = is_in_place ? given.out_count : given.in_count;
     if (!is_dense(type)) {
@@ -258,7 +255,7 @@ class Gather {
       copy_typed(call.in, count, type, packed_in_.data(), static_cast<int>(bytes), MPI_PACKED);
       call.in = packed_in_.data();
     } else if (!is_in_place) {
-      is_refused_ = !Library::instance().aliases().settle(operation_, num_ranks, block(rank));
+      Library::instance().aliases().settle(operation_, num_ranks, block(rank));  // refuses no AllGather
     }
   }
   /// The MPI library refuses the buffers.
@@ -295,10 +292,12 @@ int gather_blocking(const GatherArguments& given) {
     return real().all_gather(given.in, given.in_count, given.in_type, given.out, given.out_count, given.out_type,
                              given.comm);
   };
+  if (!has_arguments(given)) return leave(kName, PassReason::kArguments, native);
+  Library& library = Library::instance();
+  // Before anything of MPI or a lock, which the parent may have held: what the types are takes both.
+  if (!library.is_own_process()) return fail_in_child(given.comm, kName);
   const std::int64_t bytes = block_bytes(given);
   if (bytes == 0 || bytes > std::numeric_limits<int>::max()) return leave(kName, PassReason::kArguments, native);
-  Library& library = Library::instance();
-  if (!library.is_own_process()) return fail_in_child(given.comm, kName);
   const auto [known, code] = library.know(given.comm);
   if (code != MPI_SUCCESS) return code;
   if (known == nullptr) return leave(kName, PassReason::kArguments, native);
@@ -324,26 +323,20 @@ void make_mpi_yield() {
 
 int init(int* argc, char*** argv) {
   Library& library = Library::instance();
-  if (!library.prepare() || !library.upgrades_threads()) {
-    const int code = real().init(argc, argv);
-    if (code == MPI_SUCCESS) library.start();
-    return code;
-  }
+  if (!library.prepare() || !library.upgrades_threads()) return real().init(argc, argv);
   int provided = MPI_THREAD_SINGLE;
   make_mpi_yield();
-  const int code = real().init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
-  if (code == MPI_SUCCESS) library.start();
-  return code;
+  return real().init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
 }
 
 int init_thread(int* argc, char*** argv, int required, int* provided) {
   Library& library = Library::instance();
   const bool upgrades = library.prepare() && library.upgrades_threads();
   if (upgrades) make_mpi_yield();
-  const int code = real().init_thread(argc, argv, upgrades ? MPI_THREAD_MULTIPLE : required, provided);
-  if (code == MPI_SUCCESS) library.start();
-  return code;
+  return real().init_thread(argc, argv, upgrades ? MPI_THREAD_MULTIPLE : required, provided);
 }
+
+void start() { Library::instance().start(); }
 
 int finalize() {
   try {
@@ -402,6 +395,7 @@ extern "C" __attribute__((visibility("default"))) const Hooks* gar_preload_attac
       .passes = passes,
       .init = init,
       .init_thread = init_thread,
+      .start = start,
       .finalize = finalize,
       .all_reduce = of_words<decltype(Hooks::all_reduce)>(all_reduce),
       .iall_reduce = of_words<decltype(Hooks::iall_reduce)>(iall_reduce),

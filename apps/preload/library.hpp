@@ -116,6 +116,7 @@ class Library {
   CommunicatorOptions options_;
   JobNetwork network_;
   int num_fake_hosts_ = 1;
+  double limit_ = 1;
   Statistics statistics_;
   std::atomic<std::int64_t> num_checked_{0};
   std::atomic<std::int64_t> num_differences_{0};

@@ -13,7 +13,7 @@ enum { kCount = 8, kRoom = 64 * kCount };
 static double in[kRoom], out[kRoom];
 static MPI_Request request;
 static MPI_Comm freed, between;
-static MPI_Datatype uncommitted;
+static MPI_Datatype uncommitted, pair, spaced;
 static char garbage[4096];  // as an object that a handle could point to
 
 #define HANDLE(type) ((type)(intptr_t)(sizeof(type) == sizeof(int) ? 0x1234567 : (intptr_t)(void*)garbage))
@@ -80,6 +80,14 @@ CASE(ag_null_out, MPI_Allgather(in, 4, MPI_DOUBLE, NULL, 4, MPI_DOUBLE, comm))
 CASE(ag_in_place_out, MPI_Allgather(in, 4, MPI_DOUBLE, MPI_IN_PLACE, 4, MPI_DOUBLE, comm))
 CASE(ag_alias, MPI_Allgather(out + 4 * rank_of_world, 4, MPI_DOUBLE, out, 4, MPI_DOUBLE, comm))
 CASE(ag_overlap, MPI_Allgather(out + 1, 4, MPI_DOUBLE, out, 4, MPI_DOUBLE, comm))
+// The same with a derived type. MPICH knows two of a kind by their handles, and looks for the input by the bytes of the
+// elements, whatever is between them.
+CASE(ag_alias_pairs, MPI_Allgather(out + 4 * rank_of_world, 2, pair, out, 2, pair, comm))
+CASE(ag_alias_spaced, MPI_Allgather(out + 4 * rank_of_world, 4, spaced, out, 4, spaced, comm))
+CASE(ag_alias_types, MPI_Allgather(out + 4 * rank_of_world, 4, MPI_LONG, out, 4, MPI_INT64_T, comm))
+CASE(ag_alias_pair_in, MPI_Allgather(out + 4 * rank_of_world, 2, pair, out, 4, MPI_DOUBLE, comm))
+CASE(ag_alias_alone, MPI_Allgather(rank_of_world == 0 ? out : in, 4, rank_of_world == 0 ? MPI_LONG : MPI_DOUBLE, out, 4,
+                                   MPI_DOUBLE, comm))
 #ifdef OPEN_MPI
 CASE(ag_between, MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out, 4, MPI_DOUBLE, between))
 #endif
@@ -143,6 +151,11 @@ static const struct {
     {"Allgather, MPI_IN_PLACE as output", ag_in_place_out, 0},
     {"Allgather, the same buffer twice", ag_alias, 0},
     {"Allgather, buffers that overlap", ag_overlap, 1},
+    {"Allgather, the same buffer twice, a derived type", ag_alias_pairs, 0},
+    {"Allgather, the same buffer twice, a type with gaps", ag_alias_spaced, 1},
+    {"Allgather, the same buffer twice, two types of the same numbers", ag_alias_types, 0},
+    {"Allgather, the same buffer twice, a derived type and its elements", ag_alias_pair_in, 0},
+    {"Allgather, the same buffer twice, two types, on one rank alone", ag_alias_alone, 0},
 #ifdef OPEN_MPI  // MPICH hangs
     {"Allgather, MPI_IN_PLACE between communicators", ag_between, 1},
 #endif
@@ -202,6 +215,10 @@ int main(int argc, char** argv) {
   MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank_of_world > 0 ? 0 : 1, 3, &between);
   MPI_Comm_set_errhandler(between, handler);
   MPI_Type_contiguous(2, MPI_DOUBLE, &uncommitted);
+  MPI_Type_contiguous(2, MPI_DOUBLE, &pair);
+  MPI_Type_commit(&pair);
+  MPI_Type_create_resized(MPI_DOUBLE, 0, 2 * sizeof(double), &spaced);
+  MPI_Type_commit(&spaced);
   MPI_Comm used = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &used);
   for (int i = 0; i < 20; ++i) MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_SUM, used);
@@ -226,6 +243,8 @@ int main(int argc, char** argv) {
   ordinary_call(size_of_world, 100);
   expect(first_wrong_double(values, 100, size_of_world) < 0, "MPI_Allreduce after errors");
   MPI_Type_free(&uncommitted);
+  MPI_Type_free(&pair);
+  MPI_Type_free(&spaced);
   MPI_Comm_free(&between);
   MPI_Comm_free(&half);
   MPI_Comm_free(&mine);

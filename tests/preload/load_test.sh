@@ -65,6 +65,31 @@ for flavour in "${flavours[@]}"; do
     preloaded "$flavour" "$work/lib/$name" "$life" single
     says "$rest belongs to user 65534; accepted are root and user 0.*$own"
   fi
+  # One rank alone does not have it: no rank uses it, the program gets to its end, and that rank says why.
+  fresh
+  mkdir -m 755 good
+  cp lib/* good
+  chmod o+w "lib/$rest"
+  for refusing in 0 1; do
+    # shellcheck disable=SC2016
+    runs 0 mpirun."$flavour" -n 3 sh -c \
+      'if [ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" = "$1" ]; then export LD_PRELOAD="$2"; else export LD_PRELOAD="$3"; fi
+       shift 3; exec "$@"' sh "$refusing" "$work/lib/$name" "$work/good/$name" "$life" single
+    results_are_right
+    says "$work/lib/$rest can be written by everybody.*$own"
+    ((refusing == 0)) || says 'rank 1 \(on .*\): the preload library does not load its second part'
+  done
+  rm -r good
+  # What a terminal would obey is not printed.
+  folder=$'lib\e[2J\x9b'
+  fresh
+  chmod o+w "lib/$rest"
+  rm -rf "$folder"
+  mv lib "$folder"
+  preloaded "$flavour" "$work/$folder/$name" "$life" single
+  says 'lib\\x1b\[2J\\x9b/.* can be written by everybody'
+  ! LC_ALL=C grep -q $'[\e\x9b]' err || fail "$flavour: control characters are printed"
+  rm -r "$folder"
   fresh
   rm "lib/$rest"
   preloaded "$flavour" "$work/lib/$name" "$life" single

@@ -57,6 +57,7 @@ for flavour in "${flavours[@]}"; do
   done
   differs 'GAR_FAKE_HOSTS .*rank 1' GAR_FAKE_HOSTS=3 "$life" single
   differs 'GAR_TOPOLOGY .*rank 1' GAR_TOPOLOGY=star:3 "$life" single
+  differs 'GAR_LIMIT .*rank 1' GAR_LIMIT=2 "$life" single
   differs 'GAR_TIMEOUT' GAR_TIMEOUT=never "$life" single
   # A communicator with another number of ranks than the network has servers is none of the network's business.
   preloaded "$flavour" "$flavour" GAR_CHECK=1 GAR_MIN_BYTES=0 GAR_TOPOLOGY=star:3 -- "$(program "$flavour" communicators)" 1
