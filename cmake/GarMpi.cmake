@@ -122,6 +122,7 @@ endfunction()
 # that users of the package need no module to find it.
 function(gar_add_mpi_library flavour)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/transports/mpi/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/mpi/frame\\.cpp$")  # part of gar_runtime
   string(TOUPPER ${flavour} upper)
   add_library(gar_mpi_${flavour} STATIC ${sources})
   add_library(gar::mpi_${flavour} ALIAS gar_mpi_${flavour})

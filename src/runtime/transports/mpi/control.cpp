@@ -5,31 +5,21 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <span>
 #include <thread>
 #include <utility>
 
 namespace gar {
 
-WireSignature to_wire(const Signature& signature, int rank) {
-  return {signature.sequence,
-          signature.count,
-          signature.plan,
-          static_cast<std::int32_t>(signature.collective),
-          static_cast<std::int32_t>(signature.type),
-          static_cast<std::int32_t>(signature.op),
-          rank};
+namespace {
+
+/// Bytes of a message that a probe has found; -1: more than MPI can say.
+int length_of(const MPI_Status& probed) noexcept {
+  int out = 0;
+  return MPI_Get_count(&probed, MPI_BYTE, &out) == MPI_SUCCESS && out >= 0 ? out : -1;
 }
 
-Signature from_wire(const WireSignature& wire) {
-  Signature out;
-  out.sequence = wire.sequence;
-  out.collective = static_cast<Collective>(wire.collective);
-  out.count = wire.count;
-  out.type = static_cast<DataType>(wire.type);
-  out.op = static_cast<ReduceOp>(wire.op);
-  out.plan = wire.plan;
-  return out;
-}
+}  // namespace
 
 MpiControl::MpiControl(MPI_Comm comm, int rank, int size, const MpiTags& tags)
     : comm_(comm), rank_(rank), size_(size), tags_(tags), peers_(static_cast<std::size_t>(size)) {}
@@ -98,15 +88,25 @@ bool MpiControl::is_agreed(int peer) {
   if (state.agreed == signature_.sequence) return true;
   if (state.incoming.empty()) take_signatures();
   if (state.incoming.empty()) return false;
-  const WireSignature theirs = state.incoming.front();
-  if (!(from_wire(theirs) == signature_)) mismatch(theirs);
+  const Signature theirs = state.incoming.front();
+  if (theirs != signature_) mismatch(theirs, peer);
   state.incoming.pop_front();
   state.agreed = signature_.sequence;
   return true;
 }
 
-void MpiControl::mismatch(const WireSignature& theirs) const {
-  throw TransportError(describe_mismatch(signature_, rank_, from_wire(theirs), theirs.rank));
+void MpiControl::mismatch(const Signature& theirs, int their_rank) const {
+  throw TransportError(describe_mismatch(signature_, rank_, theirs, their_rank));
+}
+
+/// The message that a probe has found, however long it is: one that does not fit would be an error of MPI's.
+std::vector<std::byte> MpiControl::receive(MPI_Status& probed) const {
+  const int bytes = length_of(probed);
+  if (bytes < 0) throw TransportError(fmt::format("rank {} has sent a message without end", probed.MPI_SOURCE));
+  std::vector<std::byte> out(static_cast<std::size_t>(bytes));
+  check_mpi(MPI_Recv(out.data(), bytes, MPI_BYTE, probed.MPI_SOURCE, probed.MPI_TAG, comm_, MPI_STATUS_IGNORE),
+            "MPI_Recv");
+  return out;
 }
 
 void MpiControl::take_signatures() {
@@ -115,12 +115,10 @@ void MpiControl::take_signatures() {
     MPI_Status status;
     check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tags_.signature(), comm_, &is_there, &status), "MPI_Iprobe");
     if (is_there == 0) return;
-    WireSignature wire;
-    check_mpi(MPI_Recv(&wire, sizeof wire, MPI_BYTE, status.MPI_SOURCE, tags_.signature(), comm_, MPI_STATUS_IGNORE),
-              "MPI_Recv");
-    peers_[static_cast<std::size_t>(status.MPI_SOURCE)].incoming.push_back(wire);
+    const Signature theirs = read_signature(receive(status), status.MPI_SOURCE);
+    peers_[static_cast<std::size_t>(status.MPI_SOURCE)].incoming.push_back(theirs);
     // A rank that runs another plan may send to ranks that do not wait for it.
-    if (wire.sequence == signature_.sequence && !(from_wire(wire) == signature_)) mismatch(wire);
+    if (theirs.sequence == signature_.sequence && theirs != signature_) mismatch(theirs, status.MPI_SOURCE);
   }
 }
 
@@ -129,20 +127,23 @@ bool MpiControl::take_abort(int source) noexcept {
   int is_there = 0;
   MPI_Status status;
   if (MPI_Iprobe(source, tags_.abort(), comm_, &is_there, &status) != MPI_SUCCESS || is_there == 0) return false;
-  Abort abort;
-  if (MPI_Recv(&abort, sizeof abort, MPI_BYTE, status.MPI_SOURCE, tags_.abort(), comm_, MPI_STATUS_IGNORE) !=
-      MPI_SUCCESS) {
+  const int bytes = length_of(status);
+  if (bytes < 0) return false;
+  const std::unique_ptr<std::byte[]> message(new (std::nothrow) std::byte[static_cast<std::size_t>(bytes)]);
+  if (!message || MPI_Recv(message.get(), bytes, MPI_BYTE, status.MPI_SOURCE, tags_.abort(), comm_,
+                           MPI_STATUS_IGNORE) != MPI_SUCCESS) {
     return false;
   }
   peers_[static_cast<std::size_t>(status.MPI_SOURCE)].has_given_up = true;
-  if (heard_.origin < 0) heard_ = abort;
+  const std::span<const std::byte> received(message.get(), static_cast<std::size_t>(bytes));
+  if (heard_.origin < 0) heard_ = read_abort(received, status.MPI_SOURCE, size_);
   return true;
 }
 
 void MpiControl::check_abort() {
   take_abort(MPI_ANY_SOURCE);
   if (heard_.origin < 0) return;
-  throw TransportError(fmt::format("rank {} gave up: {}", heard_.origin, heard_.text.data()));
+  throw TransportError(describe(heard_));
 }
 
 /// A rank that takes the latency path for this very operation is found by its own kind of message.
@@ -152,15 +153,10 @@ void MpiControl::take_exchange() {
   const int tag = tags_.exchange(signature_.sequence, 0);
   check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm_, &is_there, &status), "MPI_Iprobe");
   if (is_there == 0) return;
-  int bytes = 0;
-  MPI_Get_count(&status, MPI_BYTE, &bytes);
-  std::vector<std::byte> message(std::max(static_cast<std::size_t>(bytes), sizeof(WireSignature)));
-  check_mpi(MPI_Recv(message.data(), static_cast<int>(message.size()), MPI_BYTE, status.MPI_SOURCE, tag, comm_,
-                     MPI_STATUS_IGNORE),
-            "MPI_Recv");
-  WireSignature wire;
-  std::copy_n(message.data(), sizeof wire, reinterpret_cast<std::byte*>(&wire));
-  mismatch(wire);
+  const std::vector<std::byte> message = receive(status);
+  // The sender's own block comes first, and begins with its signature.
+  const auto head = std::span(message).first(std::min(message.size(), sizeof(WireSignature)));
+  mismatch(read_signature(head, status.MPI_SOURCE), status.MPI_SOURCE);
 }
 
 void MpiControl::look(bool is_exchange) {
@@ -180,16 +176,10 @@ void MpiControl::send_last(const void* data, std::size_t bytes, int peer, int ta
 
 void MpiControl::give_up(std::string_view reason) noexcept {
   if (abort_) return;
-  abort_.reset(new (std::nothrow) Abort);
+  abort_.reset(new (std::nothrow) WireAbort(heard_.origin >= 0 ? heard_ : make_abort(rank_, reason)));
   if (!abort_) return;
-  if (heard_.origin >= 0) {
-    *abort_ = heard_;
-  } else {
-    abort_->origin = rank_;
-    std::copy_n(reason.data(), std::min(reason.size(), abort_->text.size() - 1), abort_->text.data());
-  }
   for (int peer = 0; peer < size_; ++peer) {
-    if (peer != rank_) send_last(abort_.get(), sizeof(Abort), peer, tags_.abort());
+    if (peer != rank_) send_last(abort_.get(), sizeof(WireAbort), peer, tags_.abort());
   }
 }
 
@@ -219,8 +209,8 @@ bool MpiControl::discard_from(int source) noexcept {
   if (MPI_Iprobe(source, MPI_ANY_TAG, comm_, &is_there, &status) != MPI_SUCCESS || is_there == 0) return false;
   if (status.MPI_TAG == tags_.abort()) return take_abort(source);
   if (status.MPI_TAG == tags_.gone()) return false;
-  int bytes = 0;
-  MPI_Get_count(&status, MPI_BYTE, &bytes);
+  const int bytes = length_of(status);
+  if (bytes < 0) return false;
   waste_.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(std::max(bytes, 1))]);
   return waste_ && MPI_Irecv(waste_.get(), bytes, MPI_BYTE, source, status.MPI_TAG, comm_, &discarded_) == MPI_SUCCESS;
 }

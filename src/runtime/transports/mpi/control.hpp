@@ -8,7 +8,7 @@
 
 #include <mpi.h>
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <list>
@@ -17,22 +17,10 @@
 #include <vector>
 
 #include "runtime/transport.hpp"
+#include "runtime/transports/mpi/frame.hpp"
 #include "runtime/transports/mpi/mpi_call.hpp"
 
 namespace gar {
-
-/// A signature as bytes; the ranks of a job have one architecture.
-struct WireSignature {
-  std::uint64_t sequence = 0;
-  std::int64_t count = 0;
-  std::uint64_t plan = 0;
-  std::int32_t collective = 0;
-  std::int32_t type = 0;
-  std::int32_t op = 0;
-  std::int32_t rank = 0;  ///< of the sender
-};
-WireSignature to_wire(const Signature& signature, int rank);
-Signature from_wire(const WireSignature& wire);
 
 class MpiControl {
  public:
@@ -68,10 +56,6 @@ class MpiControl {
   void finish() noexcept;
 
  private:
-  struct Abort {
-    std::int32_t origin = -1;  ///< the rank that gave up first
-    std::array<char, 508> text{};
-  };
   struct Outgoing {
     std::unique_ptr<WireSignature> wire;
     std::vector<MPI_Request> requests;
@@ -81,7 +65,7 @@ class MpiControl {
     std::uint64_t agreed = 0;     ///< sequence of the last operation that it agreed to
     bool has_given_up = false;
     bool is_gone = false;
-    std::deque<WireSignature> incoming;
+    std::deque<Signature> incoming;
   };
 
   void take_signatures();
@@ -89,7 +73,8 @@ class MpiControl {
   bool discard_from(int source) noexcept;
   void send_last(const void* data, std::size_t bytes, int peer, int tag) noexcept;
   void take_exchange();
-  [[noreturn]] void mismatch(const WireSignature& theirs) const;
+  [[noreturn]] void mismatch(const Signature& theirs, int their_rank) const;
+  [[nodiscard]] std::vector<std::byte> receive(MPI_Status& probed) const;
   static bool is_sent(std::vector<MPI_Request>& requests);
 
   MPI_Comm comm_;
@@ -99,8 +84,8 @@ class MpiControl {
   Signature signature_;
   std::vector<Peer> peers_;
   std::list<Outgoing> outgoing_;
-  Abort heard_;                   ///< the first that was heard
-  std::unique_ptr<Abort> abort_;  ///< what this rank says
+  WireAbort heard_;                   ///< the first that was heard
+  std::unique_ptr<WireAbort> abort_;  ///< what this rank says
   std::vector<MPI_Request> aborts_;
   MPI_Request discarded_ = MPI_REQUEST_NULL;
   std::unique_ptr<std::byte[]> waste_;  ///< where it goes

@@ -1,11 +1,12 @@
 #include "runtime/transports/mpi/exchange.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/transports/mpi/control.hpp"
+#include "runtime/transports/mpi/frame.hpp"
 
 namespace gar {
 
@@ -84,22 +85,30 @@ void MpiExchange::start_round() {
 bool MpiExchange::poll() {
   if (awaited_ < 0) return false;
   int is_done = 0;
-  check_mpi(MPI_Test(&receive_, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
-  if (is_done != 0) awaited_ = -1;
-  return is_done != 0;
+  MPI_Status status;
+  check_mpi(MPI_Test(&receive_, &is_done, &status), "MPI_Test");
+  if (is_done == 0) return false;
+  awaited_ = -1;
+  int bytes = 0;
+  check_mpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+  received_ = bytes;
+  return true;
 }
 
 bool MpiExchange::finish_round(const Signature& signature) {
   if (awaited_ >= 0 && !poll()) return false;
   const int held = distance();
   // The sender's own block comes first; when it agrees, the others are as long as ours.
-  for (int i = held; i < std::min(2 * held, size_); ++i) {
-    WireSignature theirs;
-    std::memcpy(&theirs, blocks_.get() + i * stride_, sizeof theirs);
-    if (!(from_wire(theirs) == signature)) {
-      throw TransportError(describe_mismatch(signature, rank_, from_wire(theirs), theirs.rank));
-    }
+  const int sender = (rank_ + held) % size_;
+  const int end = std::min(2 * held, size_);
+  std::int64_t left = received_;
+  for (int i = held; i < end; ++i, left -= stride_) {
+    const int owner = (rank_ + i) % size_;
+    const std::int64_t length = std::clamp<std::int64_t>(left, 0, sizeof(WireSignature));
+    const Signature theirs = read_signature({blocks_.get() + i * stride_, static_cast<std::size_t>(length)}, owner);
+    if (theirs != signature) throw TransportError(describe_mismatch(signature, rank_, theirs, owner));
   }
+  if (left != 0) throw TransportError(fmt::format("rank {} has sent a message of the wrong length", sender));
   ++round_;
   return true;
 }

@@ -56,6 +56,7 @@ class MpiExchange {
   std::int64_t stride_ = 0;     ///< bytes of a block
   int round_ = 0;
   int awaited_ = -1;
+  std::int64_t received_ = 0;  ///< bytes of the message that was awaited last
 };
 
 }  // namespace gar
