@@ -6,10 +6,11 @@
 // Mutates files of the corpus, NUMBER of them (default 300), some not at all, and gives each to one command. Input i
 // depends on SEED (default 1, or what GAR_TEST_SEED makes of it) and i alone, so that FIRST = i and NUMBER = 1 repeat
 // it. The process may take 4 GiB of addresses and 20 s of processor time. A failure is: a signal; an exit code that is
-// not 0 to 3 (memory that runs out is 4); a number in the answer that is not finite; a control character in what is
-// printed, or a line that the file's name has forged; no message where there should be one. The input is then left in
-// verbs-I.in.
+// not 0 to 3 (memory that runs out is 4); processes that outlive the command; a number in the answer that is not
+// finite; a control character in what is printed, or a line that the file's name has forged; no message where there
+// should be one. The input is then left in verbs-I.in.
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,8 +49,11 @@ constexpr rlim_t kAddressBytes = rlim_t{4} << 30U;
 constexpr rlim_t kProcessorSeconds = 20;
 constexpr rlim_t kOutputBytes = rlim_t{1} << 30U;
 constexpr int kMostWaitSeconds = 600;  // finds what sleeps for ever
+constexpr int kMostAfterSeconds = 60;  // finds who outlives the command, on a busy machine too
+constexpr int kMostStarted = 8;        // ranks of a bench
 
-/// What reads a kind of file. @ stands for the file, % for the corpus, # for the ranks that a plan says it has.
+/// What reads a kind of file. @ stands for the file, % for the corpus, # for the ranks that a plan says it has, & for
+/// so many that can be started here. NAME=VALUE in front goes into the environment.
 struct Kind {
   const char* folder;
   std::vector<const char*> commands;
@@ -77,18 +81,47 @@ const std::vector<Kind>& kinds() {
         "simulate -t @ --algo gentree --count 1e5 --jitter 0.1",
         "simulate -t @ --algo rhd --count 1e7 --barrier --path",
         "compare -t @ --counts 1e3,1e8 --algo cps,hcps,gentree",
-        "compare -t @ --counts 1e6 --algo ring,rhd --json"}},
+        "compare -t @ --counts 1e6 --algo ring,rhd --json",
+        "bench --local 6 -t @ -b 1KiB -e 1KiB -n 1 -w 0",
+        "bench --local 6 -t @ --transport threads --algo gentree+,ring --sizes 1KiB,1MiB -n 1 -w 0 --json",
+        "GAR_TOPOLOGY=@ bench --local 6 --algo gentree -b 64KiB -e 64KiB -n 1 -w 0",
+        "GAR_TOPOLOGY=@ fit --local 6 --budget 1ms",
+        "fit --local 6 -t @ --budget 1ms",
+        "mpirun -t @ --dry-run -- mpirun -n 6 true",
+        "mpirun --mpi mpich -t @ -- true"}},
       {"plan",
        {"verify @", "verify @ --json", "simulate -t star:# --plan @ --count 1e6",
-        "simulate -t star:# --plan @ --count 1e3 --json", "simulate -t star:# --plan @"}},
+        "simulate -t star:# --plan @ --count 1e3 --json", "simulate -t star:# --plan @",
+        "bench --local & --plan @ -b 1KiB -e 1KiB -n 1 -w 0",
+        "bench --local & --plan @ -t star:& --transport threads --sizes 1KiB,1MiB -n 1 -w 0 --json"}},
       {"profile",
-       {"profile show @", "profile show @ --json", "profile diff @ %/profile/june.json",
-        "profile diff @ @ --all --json", "predict -p @ --count 1e6", "predict -p @ -t tree:4x6 --count 1e6 --json",
-        "plan -p @ --count 1e5", "simulate -p @ --algo gentree+ --count 1e6", "topo show -p @", "topo check @",
-        "diagnose -p @ --results %/results/nccl.txt", "diagnose -p @ --results %/results/bench.json --json"}},
+       {"profile show @",
+        "profile show @ --json",
+        "profile diff @ %/profile/june.json",
+        "profile diff @ @ --all --json",
+        "predict -p @ --count 1e6",
+        "predict -p @ -t tree:4x6 --count 1e6 --json",
+        "plan -p @ --count 1e5",
+        "plan -p @ -t star:6 --counts 1e3..1e6 --json",
+        "simulate -p @ --algo gentree+ --count 1e6",
+        "compare -p @ --counts 1e3,1e8",
+        "compare -p @ -t star:6 --counts 1e6 --algo ring,rhd,cps --json",
+        "topo show -p @",
+        "topo check @",
+        "topo check -p @",
+        "topo convert -p @ -t tree:2x3",
+        "bench --local 6 -p @ -b 1KiB -e 1KiB -n 1 -w 0",
+        "bench --local 6 -p @ -t star:6 --transport threads --algo gentree+ -b 64KiB -e 64KiB -n 1 -w 0 --json",
+        "GAR_TOPOLOGY=@ bench --local 6 --algo gentree -b 64KiB -e 64KiB -n 1 -w 0",
+        "mpirun -p @ --dry-run -- mpirun -n 6 true",
+        "mpirun --mpi openmpi -p @ -- true",
+        "diagnose -p @ --results %/results/nccl.txt",
+        "diagnose -p @ --results %/results/bench.json --json"}},
       {"measurements",
        {"fit --from @", "fit --from @ --json", "fit --from @ --validate", "fit --from @ --from @",
-        "reproduce fig:incast --measured @"}},
+        "reproduce fig:incast --measured @", "reproduce fig:incast --measured @ --json",
+        "reproduce table:gentreereal --measured @", "reproduce table:gentreereal --measured @ --json",
+        "reproduce all --measured @"}},
       {"results",
        {"diagnose -p %/profile/star6.json --results @", "diagnose -p %/profile/june.json --results @ --json",
         "diagnose -p %/profile/june.json --results @ --ranks 4"}}};
@@ -100,6 +133,7 @@ struct Outcome {
   std::string output;
   std::string errors;
   bool was_stopped = false;
+  bool left_processes = false;
 };
 
 std::string text_of(const std::string& path) {
@@ -134,20 +168,56 @@ void limit(int resource, rlim_t most) {
   limit(RLIMIT_AS, kAddressBytes);
 #endif
   std::vector<char*> argv{const_cast<char*>(gar.c_str())};
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& word : words) {
+    if (argv.size() == 1 && word.starts_with("GAR_")) {
+      putenv(const_cast<char*>(word.c_str()));
+    } else {
+      argv.push_back(const_cast<char*>(word.c_str()));
+    }
+  }
   argv.push_back(nullptr);
   execv(gar.c_str(), argv.data());
   _exit(127);
 }
 
+/// The processes that this one has to wait for.
+std::vector<pid_t> children() {
+  std::vector<pid_t> out;
+  std::ifstream file("/proc/thread-self/children");
+  for (pid_t pid = 0; file >> pid;) out.push_back(pid);
+  return out;
+}
+
+/// The ranks that a command has started end with it, or soon after. Whoever does not is this process's child then
+/// (PR_SET_CHILD_SUBREAPER), and is ended here. True: there was one.
+bool end_what_is_left() {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(kMostAfterSeconds);
+  bool out = false;
+  while (true) {
+    const pid_t pid = waitpid(-1, nullptr, WNOHANG);
+    if (pid < 0) return out;
+    if (pid > 0) continue;
+    if (std::chrono::steady_clock::now() > limit) {
+      out = true;
+      for (const pid_t left : children()) kill(left, SIGKILL);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 Outcome run(const std::string& gar, const std::vector<std::string>& words, const std::string& folder) {
   std::cout.flush();
+  const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
     std::cerr << "verbs: cannot start a process: " << std::strerror(errno) << "\n";
     std::exit(2);
   }
-  if (pid == 0) run_child(gar, words, folder);
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    run_child(gar, words, folder);
+  }
   Outcome out;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(kMostWaitSeconds);
   while (waitpid(pid, &out.status, WNOHANG) == 0) {
@@ -159,6 +229,7 @@ Outcome run(const std::string& gar, const std::vector<std::string>& words, const
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  out.left_processes = end_what_is_left();
   out.output = text_of(folder + "/out");
   out.errors = text_of(folder + "/err");
   return out;
@@ -193,16 +264,25 @@ bool has_forged(const std::string& text) {
   return text.find("\nforged") != std::string::npos || text.find("\n\x1b[31mforged") != std::string::npos;
 }
 
+/// Is all that is wrong that this machine, or what is built here, has no such MPI?
+bool is_without_mpi(const std::string& errors) {
+  return errors.starts_with("gar: there is no libgar-preload-") ||
+         errors.find(": there is no such program on the PATH; ") != std::string::npos;
+}
+
 /// What is wrong; empty: nothing.
 std::string judge(const Outcome& outcome, const std::string& input) {
   if (outcome.was_stopped) return "did not end";
+  if (outcome.left_processes) return "has left processes behind";
   if (WIFSIGNALED(outcome.status)) {
     const int number = WTERMSIG(outcome.status);
     return number == SIGXCPU || number == SIGKILL ? "took more than 20 s of processor time"
                                                   : std::string("was ended by: ") + strsignal(number);
   }
   const int code = WEXITSTATUS(outcome.status);
-  if (code > 3) return "exit code " + std::to_string(code) + ": " + outcome.errors.substr(0, 300);
+  if (code > 3 && !is_without_mpi(outcome.errors)) {
+    return "exit code " + std::to_string(code) + ": " + outcome.errors.substr(0, 300);
+  }
   if (outcome.errors.find("runtime error:") != std::string::npos) return outcome.errors.substr(0, 600);
   if (code >= 2 && outcome.errors.find("gar: ") == std::string::npos && outcome.output.empty()) {
     return "exit code " + std::to_string(code) + " without a word";
@@ -249,8 +329,10 @@ bool run_input(const Settings& settings, std::size_t i, const std::string& folde
   const std::string input(bytes.begin(), bytes.end());
   const std::string path = folder + "/" + kFileName;
   std::ofstream(path, std::ios::binary) << input;
-  const std::string command = replaced(
-      replaced(kind.commands[below(kind.commands.size(), random)], '%', settings.corpus), '#', ranks_of(input));
+  const std::string ranks = ranks_of(input);
+  const std::string started = std::to_string(std::min(std::stoi(ranks), kMostStarted));
+  std::string command = replaced(kind.commands[below(kind.commands.size(), random)], '%', settings.corpus);
+  command = replaced(replaced(command, '#', ranks), '&', started);
   std::vector<std::string> words = words_of(command);
   for (std::string& word : words) word = replaced(word, '@', path);
   const std::string problem = judge(run(settings.gar, words, folder), input);
@@ -278,6 +360,7 @@ int main(int argc, char** argv) {
     if (std::strncmp(*entry, "GAR_", 4) == 0) ours.emplace_back(*entry, std::strcspn(*entry, "="));
   }
   for (const std::string& name : ours) unsetenv(name.c_str());
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const gar::test::TempFolder folder;
   int failures = 0;
   for (std::size_t i = settings.first; i < settings.first + settings.number && failures < kMostFailures; ++i) {
