@@ -58,9 +58,14 @@ inline constexpr WorkLimit kLaneLimit{"ranks times chunks to be simulated", 2e7}
 /// Links and messages that are looked at one by one while plans are priced; a message counts as four links.
 inline constexpr WorkLimit kPricingLimit{"links and messages to be priced", 5e8};
 
+/// The same for all sizes of a decision table together.
+inline constexpr WorkLimit kTableLimit{"links and messages to be priced for a table", 8e9};
+/// Ranks of all rows of a table of results together.
+inline constexpr WorkLimit kResultLimit{"ranks times rows of results", 2e7};
+
 /// All of these limits, in the order of the documentation.
-inline constexpr WorkLimit kWorkLimits[] = {kNodeLimit,     kRankLimit, kPricingLimit, kMessageLimit,
-                                            kExplicitLimit, kFlowLimit, kLaneLimit};
+inline constexpr WorkLimit kWorkLimits[] = {kNodeLimit, kRankLimit, kPricingLimit, kMessageLimit, kExplicitLimit,
+                                            kFlowLimit, kLaneLimit, kTableLimit,   kResultLimit};
 
 /// Adds up work, and ends it at a limit.
 class WorkMeter {
@@ -72,6 +77,8 @@ class WorkMeter {
     spent_ += amount;
     if (spent_ > most_) refuse();
   }
+  /// What has been spent so far.
+  [[nodiscard]] double spent() const { return spent_; }
 
  private:
   [[noreturn]] void refuse() const;

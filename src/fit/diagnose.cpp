@@ -135,12 +135,13 @@ std::string words_of(const Suspect& suspect) {
 
 Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& observations) {
   const Parameters parameters = parameters_of(profile);
+  const Place place = place_of(profile);
   std::vector<Row> rows;
   Diagnosis out;
   std::vector<double> ratios;
   for (const Observation& one : observations) {
     if (one.seconds.empty()) continue;
-    Row row{features_of(one, place_of(profile)), median_seconds(one), corrected(profile, 1, 4 * one.size_floats)};
+    Row row{features_of(one, place), median_seconds(one), corrected(profile, 1, 4 * one.size_floats)};
     const double expected = row.correction * seconds_of(row.features, parameters);
     if (!(expected > 0)) {
       throw InvalidArgument(fmt::format(

@@ -72,15 +72,17 @@ void add_plan(const Observation& observation, const Place& place, Features& out)
   const Plan plan = plan_of(observation);
   const double size = observation.size_floats;
   const int num_levels = topology.height(topology.root());
+  ModelOptions options;
+  options.work = place.work;
   for (int level = 0; level < num_levels; ++level) {
     ParameterProbe probe;
     probe.alpha_level = level;
     const Topology latencies = place_ranks(probe_topology(topology, probe), observation.servers);
-    out.alphas[static_cast<std::size_t>(level)] = PricedPlan(plan, latencies).cost(0).alpha;
+    out.alphas[static_cast<std::size_t>(level)] = PricedPlan(plan, latencies, options).cost(0).alpha;
     probe = {};
     probe.link_level = level;
     probe.has_links = place.has_links;
-    const PricedPlan links(plan, place_ranks(probe_topology(topology, probe), observation.servers));
+    const PricedPlan links(plan, place_ranks(probe_topology(topology, probe), observation.servers), options);
     const std::vector<StageCost> stages = links.critical_stages(1);
     out.stages.resize(std::max(out.stages.size(), stages.size()));
     for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -90,7 +92,8 @@ void add_plan(const Observation& observation, const Place& place, Features& out)
   }
   ParameterProbe probe;
   probe.has_calculation = true;
-  const Terms calculation = PricedPlan(plan, place_ranks(probe_topology(topology, probe), observation.servers)).cost(1);
+  const Topology servers = place_ranks(probe_topology(topology, probe), observation.servers);
+  const Terms calculation = PricedPlan(plan, servers, options).cost(1);
   out.adds = size * calculation.gamma;
   out.accesses = size * calculation.delta;
 }
@@ -181,6 +184,7 @@ void scale_halves(Collective collective, Features& out) {
 Features features_of(const Observation& observation, const Place& place) {
   const Topology& topology = place.topology;
   check(observation, topology);
+  place.work->spend(static_cast<double>(observation.servers.size()));
   Features out;
   out.alphas.assign(static_cast<std::size_t>(topology.height(topology.root())), 0);
   if (place.cores > 0) out.share = std::max(1.0, static_cast<double>(neighbours(observation, topology)) / place.cores);
@@ -247,6 +251,15 @@ Parameters parameters_of(const Profile& profile) {
   }
   for (const ServerParam& param : kFittedServerParams) out.values.push_back((profile.*param.estimate).value);
   return out;
+}
+
+Parameters without_memory_and_incast(Parameters parameters) {
+  const ParamIndex index(static_cast<int>(parameters.thresholds.size()));
+  for (int level = 0; level < index.num_levels(); ++level) {
+    parameters.values[static_cast<std::size_t>(ParamIndex::epsilon(level))] = 0;
+  }
+  parameters.values[static_cast<std::size_t>(index.delta())] = 0;
+  return parameters;
 }
 
 }  // namespace gar

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "gar/fit.hpp"
+#include "gar/limits.hpp"
 #include "gar/profile.hpp"
 
 namespace gar {
@@ -78,6 +80,8 @@ struct Place {
   /// Reductions read their operands in the peers' memory: an AllReduce copies in its AllGather half only. The model
   /// charges beta for both halves, so beta is half of a copy here, and an AllGather by itself costs it twice.
   bool is_direct = false;
+  /// What all observations of the place together count against.
+  std::shared_ptr<WorkMeter> work = std::make_shared<WorkMeter>(kPricingLimit, "what was measured");
 };
 inline Place place_of(const Profile& profile) {
   return {profile.topology, profile.cores, profile.is_memory, true, profile.access == OperandAccess::kDirect};
@@ -86,7 +90,8 @@ inline Place place_of(const Measurements& measured) {
   return {measured.topology, measured.cores, measured.is_memory, false, measured.access == OperandAccess::kDirect};
 }
 
-/// Throws InvalidArgument when the servers are none of the topology's or the algorithm does not fit them.
+/// Throws InvalidArgument when the servers are none of the topology's or the algorithm does not fit them, or when all
+/// observations of the place together are too much work.
 Features features_of(const Observation& observation, const Place& place);
 
 /// Values of all parameters.
@@ -102,5 +107,7 @@ double seconds_of(const Features& features, const Parameters& parameters);
 
 /// The parameters that a profile has.
 Parameters parameters_of(const Profile& profile);
+/// What (alpha, beta, gamma) knows of them: delta and epsilon are 0.
+Parameters without_memory_and_incast(Parameters parameters);
 
 }  // namespace gar

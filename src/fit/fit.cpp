@@ -439,13 +439,9 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
 }
 
 double predict_seconds(const Observation& observation, const Profile& profile, ModelKind kind) {
-  Parameters parameters = parameters_of(profile);
-  if (kind == ModelKind::kAbc) {
-    for (int level = 0; level < static_cast<int>(profile.levels.size()); ++level)
-      parameters.values[static_cast<std::size_t>(ParamIndex::epsilon(level))] = 0;
-    parameters.values.back() = 0;
-  }
-  return seconds_of(features_of(observation, place_of(profile)), parameters);
+  const Parameters parameters = parameters_of(profile);
+  return seconds_of(features_of(observation, place_of(profile)),
+                    kind == ModelKind::kAbc ? without_memory_and_incast(parameters) : parameters);
 }
 
 }  // namespace gar

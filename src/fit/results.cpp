@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "gar/fit.hpp"
+#include "gar/limits.hpp"
+#include "gar/model.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
 
@@ -15,7 +17,9 @@ namespace {
 class BestPlan {
  public:
   explicit BestPlan(Topology topology)
-      : topology_(std::move(topology)), is_one_switch_(topology_.height(topology_.root()) == 1) {}
+      : topology_(std::move(topology)),
+        is_one_switch_(topology_.height(topology_.root()) == 1),
+        model_(metered({}, topology_)) {}
 
   /// Sets the algorithm, or the plan where only a tree planner finds it.
   void choose(Observation& observation) {
@@ -31,7 +35,7 @@ class BestPlan {
     std::shared_ptr<const Plan> plan;
   };
   Choice best_at(double size_floats) {
-    PlanRequest request{.topology = topology_, .size_floats = size_floats};
+    PlanRequest request{.topology = topology_, .size_floats = size_floats, .model = model_};
     if (is_one_switch_) {
       request.algorithms = classic_algorithms();
       return {plan(request).spec, nullptr};
@@ -43,6 +47,7 @@ class BestPlan {
 
   Topology topology_;
   bool is_one_switch_;
+  ModelOptions model_;  // all sizes together count against one limit
   std::map<double, Choice> known_;
 };
 
@@ -50,6 +55,7 @@ class BestPlan {
 
 std::vector<Observation> observations_of(const std::vector<ResultRow>& rows, const Topology& topology,
                                          std::int64_t num_ranks) {
+  check_work(kResultLimit, static_cast<double>(num_ranks) * static_cast<double>(rows.size()), "the table of results");
   std::vector<std::int64_t> servers(static_cast<std::size_t>(num_ranks));
   std::iota(servers.begin(), servers.end(), std::int64_t{0});
   BestPlan best(num_ranks == topology.num_servers() ? topology : place_ranks(topology, servers));

@@ -87,15 +87,18 @@ std::optional<Parameters> fit_abc(const Profile& profile, const std::vector<Obse
 
 std::vector<ValidationCell> validation_cells(const Profile& profile, const std::vector<Observation>& observations) {
   const std::optional<Parameters> abc = fit_abc(profile, observations);
+  const Parameters genmodel = parameters_of(profile);
+  const Parameters without = without_memory_and_incast(genmodel);
+  const Place place = place_of(profile);
   std::vector<ValidationCell> out;
   for (const Observation& one : observations) {
     if (one.is_fitted || one.kind != ObservationKind::kCollective || one.collective != Collective::kAllReduce) continue;
     if (one.seconds.empty()) continue;
     ValidationCell cell{&one, median_seconds(one)};
     if (!one.is_native) {
-      cell.genmodel_s = corrected(profile, predict_seconds(one, profile), 4 * one.size_floats);
-      cell.abc_s =
-          abc ? seconds_of(features_of(one, place_of(profile)), *abc) : predict_seconds(one, profile, ModelKind::kAbc);
+      const Features features = features_of(one, place);
+      cell.genmodel_s = corrected(profile, seconds_of(features, genmodel), 4 * one.size_floats);
+      cell.abc_s = seconds_of(features, abc ? *abc : without);
     }
     out.push_back(cell);
   }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "gar/errors.hpp"
+#include "gar/limits.hpp"
 #include "gar/planner.hpp"
 #include "planner/changes.hpp"
 
@@ -24,13 +25,19 @@ constexpr double kResolution = 1e-4;
 /// Plans sizes, each of them once.
 class TableSearch {
  public:
-  explicit TableSearch(const DecisionTableRequest& request) : request_(request), plan_(request.plan) {}
+  explicit TableSearch(const DecisionTableRequest& request)
+      : request_(request),
+        plan_(request.plan),
+        work_(kTableLimit, fmt::format("the network '{}'", request.plan.topology.name())) {}
 
   const DecisionPoint& at(std::int64_t count) {
     const auto it = known_.find(count);
     if (it != known_.end()) return it->second;
     plan_.size_floats = static_cast<double>(count) * static_cast<double>(request_.element_bytes) / 4;
+    plan_.model.work = nullptr;
+    plan_.model = metered(plan_.model, plan_.topology);
     PlanAnswer answer = gar::plan(plan_);
+    work_.spend(plan_.model.work->spent());
     DecisionPoint point{count, std::move(answer.spec), std::move(answer.switches), answer.plan.num_chunks,
                         answer.terms};
     if (request_.progress) request_.progress(static_cast<std::int64_t>(known_.size()) + 1, count);
@@ -65,6 +72,7 @@ class TableSearch {
 
   const DecisionTableRequest& request_;
   PlanRequest plan_;
+  WorkMeter work_;  // all sizes together
   std::map<std::int64_t, DecisionPoint> known_;
 };
 

@@ -50,8 +50,8 @@ std::string refusal(double amount) {
 
 TEST(Limits, AllStandInTheDocumentation) {
   const std::string sentence = environment::kLimit.sentence;
-  for (const WorkLimit& limit :
-       {kNodeLimit, kRankLimit, kPricingLimit, kMessageLimit, kExplicitLimit, kFlowLimit, kLaneLimit}) {
+  for (const WorkLimit& limit : {kNodeLimit, kRankLimit, kPricingLimit, kMessageLimit, kExplicitLimit, kFlowLimit,
+                                 kLaneLimit, kTableLimit, kResultLimit}) {
     const std::string words = " " + format_count(to_whole(limit.most)) + " " + std::string(limit.things);
     EXPECT_NE(sentence.find(words), std::string::npos) << words << " is not in: " << sentence;
   }
