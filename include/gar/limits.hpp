@@ -59,7 +59,7 @@ inline constexpr WorkLimit kLaneLimit{"ranks times chunks to be simulated", 2e7}
 inline constexpr WorkLimit kPricingLimit{"links and messages to be priced", 5e8};
 
 /// The same for all sizes of a decision table together.
-inline constexpr WorkLimit kTableLimit{"links and messages to be priced for a table", 8e9};
+inline constexpr WorkLimit kTableLimit{"links and messages to be priced for a table", 1e9};
 /// Ranks of all rows of a table of results together.
 inline constexpr WorkLimit kResultLimit{"ranks times rows of results", 2e7};
 
