@@ -39,13 +39,34 @@ std::optional<int> number(const char* text) {
   return value;
 }
 
+constexpr int kHangingChecks = 30;  // one a second
+
 struct Ended {
   int code = 0;  ///< 128 + signal when it was killed
   bool is_interrupted = false;
 };
 
+/// Has a process children, all of which have ended without its noticing?
+bool has_only_dead_children(pid_t parent) {
+  bool has_any = false;
+  std::error_code error;
+  std::filesystem::directory_iterator thread(fmt::format("/proc/{}/task", parent), error);
+  for (; !error && thread != std::filesystem::directory_iterator(); thread.increment(error)) {
+    std::ifstream children(thread->path() / "children");
+    for (pid_t child = 0; children >> child;) {
+      std::ifstream file(fmt::format("/proc/{}/stat", child));
+      const std::string text{std::istreambuf_iterator<char>(file), {}};
+      const std::size_t end_of_name = text.rfind(") ");
+      if (end_of_name == std::string::npos || text[end_of_name + 2] != 'Z') return false;
+      has_any = true;
+    }
+  }
+  return has_any;
+}
+
 /// Starts a command and waits for it. Ctrl-C at a terminal reaches it by itself, a signal to this process is handed on;
-/// it ends with this process.
+/// it ends with this process. Open MPI's mpirun can hang in its own end when a rank was killed at a bad moment: it is
+/// ended when it has not looked at its dead ranks for kHangingChecks seconds.
 Ended run_command(const std::vector<std::string>& words, const Report& report) {
   sigset_t signals;
   sigset_t before;
@@ -68,9 +89,19 @@ Ended run_command(const std::vector<std::string>& words, const Report& report) {
     }
   }
   Ended out;
+  int num_hanging = 0;
   for (;;) {
     siginfo_t info = {};
-    const int signal = sigwaitinfo(&signals, &info);
+    constexpr timespec kSecond{1, 0};
+    const int signal = sigtimedwait(&signals, &info, &kSecond);
+    if (signal < 0 && errno == EAGAIN) {
+      num_hanging = has_only_dead_children(pid) ? num_hanging + 1 : 0;
+      if (num_hanging == kHangingChecks) {
+        report(fmt::format("{} hangs although all of its ranks have ended; it was killed", words.front()));
+        kill(pid, SIGKILL);
+      }
+      continue;
+    }
     if (signal == SIGCHLD) {
       int status = 0;
       if (waitpid(pid, &status, WNOHANG) != pid) continue;
