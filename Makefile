@@ -11,7 +11,7 @@ BUSY ?= 5
 HOURS ?= 1
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-CONFIGURE = cmake --preset $(1) | { grep -E '^-- (CUDA|MPI):' || true; }
+CONFIGURE = cmake --preset $(1) $(2) | { grep -E '^-- (CUDA|MPI):' || true; }
 BUILD = cmake --build --preset $(1) -j $(JOBS)
 # Tests count half cores (tests/CMakeLists.txt).
 TEST = ctest --preset $(1) -j $$((2 * $(JOBS)))
@@ -43,7 +43,9 @@ GPU_NOTE = gpu_test=build/release/tests/cuda/cuda_ipc_test; \
   if [[ ! -x $$gpu_test ]]; then echo "GPU tests: not built (no nvcc)"; \
   elif why=$$($$gpu_test --gtest_brief=1 --gtest_filter=CudaIpc.OneRank | grep -m1 'needs a GPU'); then echo "GPU tests: skipped: $$why"; fi
 
-test: setup ## all tests, again under the address and undefined behaviour sanitizers, and the runtime's under the thread sanitizer
+# The release build has the tests of whole programs; those of single parts (unit, property, fuzz) are compiled once, with the
+# sanitizers. What gar reproduce and the documents print takes long there and shows nothing new.
+test: setup ## all tests: of whole programs; of parts, programs and the runtime under the address and undefined behaviour sanitizers; of threads under the thread sanitizer
 	@mkdir -p build && date +%s >build/test.started
 	@scripts/setup.sh simgrid mpi testbed
 	@scripts/setup.sh clients
@@ -53,13 +55,16 @@ test: setup ## all tests, again under the address and undefined behaviour saniti
 	@$(GPU_NOTE)
 	@$(call CONFIGURE,asan)
 	@$(call BUILD,asan)
-	@GAR_TEST_SMALL=1 $(call TEST,asan) -L '^(unit|property|fuzz|golden|runtime)$$' -E '^golden_docs_test$$'
+	@GAR_TEST_SMALL=1 $(call TEST,asan) -L '^(unit|property|fuzz|golden|runtime)$$' -E '^golden_(docs_test|reproduce)$$'
 	@$(call CONFIGURE,tsan)
 	@$(call BUILD,tsan) --target thread_tests
 	@GAR_TEST_SMALL=1 GTEST_FILTER='$(TSAN_FILTER)' $(call TEST,tsan) -L '^threads$$'
 	@s=$$(($$(date +%s) - $$(cat build/test.started))); echo "make test: all passed, in $$((s / 60)) min $$((s % 60)) s"
 
-test-full: test ## make test, plus the debug and thread sanitizer builds, and every combination in the runtime's tests (hours)
+test-full: test ## make test, plus the tests of parts without sanitizers, all in the debug and thread sanitizer builds, and every combination in the runtime's tests (hours)
+	@$(call CONFIGURE,release,-DGAR_BUILD_PART_TESTS=ON)
+	@$(call BUILD,release)
+	@$(call TEST,release) -L '^(unit|property|fuzz)$$'
 	@for preset in dev tsan; do \
 	  $(call CONFIGURE,$$preset) && $(call BUILD,$$preset) && $(call TEST,$$preset) || exit 1; \
 	done
@@ -72,7 +77,9 @@ test-full: test ## make test, plus the debug and thread sanitizer builds, and ev
 repeat: build ## the tests of build/PRESET IDLE=5 times, then BUSY=5 times next to two busy processes, until one fails
 	@scripts/repeat.sh --idle $(IDLE) --busy $(BUSY) --build build/$(PRESET)
 
-soak: build ## faults, random collectives and mutated files with new seeds in every round, for HOURS=1, until one fails
+soak: setup ## faults, random collectives and mutated files with new seeds in every round, for HOURS=1, until one fails
+	@$(call CONFIGURE,$(PRESET),-DGAR_BUILD_PART_TESTS=ON)
+	@$(call BUILD,$(PRESET))
 	@scripts/soak.sh --hours $(HOURS) --build build/$(PRESET)
 
 bench: setup ## build and run the benchmarks

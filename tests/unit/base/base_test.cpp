@@ -58,7 +58,7 @@ class Setting {
 };
 
 template <class F>
-std::string refusal(F f) {
+std::string refusal_of(F f) {
   try {
     f();
   } catch (const InvalidArgument& error) {
@@ -87,18 +87,18 @@ TEST(Environment, ReadsFlagsAndNumbers) {
 TEST(Environment, BadValuesNameTheVariableAndWhatIsAccepted) {
   for (const char* value : {"0", "-1", "two", "3x", "99999999999999999999", "2147483648"}) {
     const Setting hosts(environment::kFakeHosts, value);
-    EXPECT_EQ(refusal([] { (void)environment::whole_number(environment::kFakeHosts); }),
+    EXPECT_EQ(refusal_of([] { (void)environment::whole_number(environment::kFakeHosts); }),
               std::string("GAR_FAKE_HOSTS=") + value +
                   " in the environment: accepted is a number of pretended hosts, 1 or more");
   }
   for (const char* value : {"0", "-1", "inf", "nan", " 3", "0x10", "1e10", "s", "1s"}) {
     const Setting timeout(environment::kTimeout, value);
     EXPECT_EQ(
-        refusal([] { (void)environment::number(environment::kTimeout); }),
+        refusal_of([] { (void)environment::number(environment::kTimeout); }),
         std::string("GAR_TIMEOUT=") + value + " in the environment: accepted is a number of seconds, 0.001 to 1e9");
   }
   const Setting check(environment::kCheck, "yes");
-  EXPECT_EQ(refusal([] { (void)environment::flag(environment::kCheck); }),
+  EXPECT_EQ(refusal_of([] { (void)environment::flag(environment::kCheck); }),
             "GAR_CHECK=yes in the environment: accepted is 0 or 1");
 }
 

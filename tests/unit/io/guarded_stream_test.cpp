@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kPlenty = std::int64_t{1} << 30;
 constexpr std::size_t kMaxString = std::size_t{1} << 20;
-constexpr std::size_t kMaxNumber = 1024;
+constexpr std::size_t kLongestNumber = 1024;
 
 /// What comes through, or the error.
 std::string passed(const std::string& text, std::int64_t max_bytes = kPlenty) {
@@ -74,13 +74,13 @@ TEST(GuardedStream, KnowsEscapes) {
 }
 
 TEST(GuardedStream, BoundsNumbersAndWords) {
-  const std::string longest = "[" + std::string(kMaxNumber, '1') + "]";
+  const std::string longest = "[" + std::string(kLongestNumber, '1') + "]";
   EXPECT_TRUE(passed(longest) == longest);
-  expect_refused("[" + std::string(kMaxNumber + 1, '1') + "]", "number or word");
+  expect_refused("[" + std::string(kLongestNumber + 1, '1') + "]", "number or word");
   const std::string many = repeated(5000, "12345,");
   EXPECT_TRUE(passed(many) == many);
   for (const char separator : {',', ':', '[', ']', '{', '}', ' ', '\n', '\t', '\r'}) {
-    const std::string two = std::string(kMaxNumber, 'n') + separator + std::string(kMaxNumber, 'n');
+    const std::string two = std::string(kLongestNumber, 'n') + separator + std::string(kLongestNumber, 'n');
     EXPECT_TRUE(passed(two) == two) << separator;
   }
 }
@@ -88,8 +88,8 @@ TEST(GuardedStream, BoundsNumbersAndWords) {
 // A string or number is bounded across the borders of the pieces in which the text is read (65,536 bytes).
 TEST(GuardedStream, BoundsAcrossPieces) {
   for (const std::size_t before : {65'000U, 65'535U, 65'536U, 130'000U}) {
-    expect_refused(std::string(before, ' ') + std::string(kMaxNumber + 1, '7'), "number or word");
-    const std::string good = std::string(before, ' ') + std::string(kMaxNumber, '7');
+    expect_refused(std::string(before, ' ') + std::string(kLongestNumber + 1, '7'), "number or word");
+    const std::string good = std::string(before, ' ') + std::string(kLongestNumber, '7');
     EXPECT_TRUE(passed(good) == good) << before;
   }
 }

@@ -10,7 +10,7 @@ namespace {
 
 Results example(const std::string& name) { return read_results_file(GAR_SOURCE_DIR "/tests/golden/data/" + name); }
 
-std::string error_of(const std::string& text) {
+std::string results_error(const std::string& text) {
   try {
     parse_results(text, "out.txt");
   } catch (const ParseError& error) {
@@ -19,7 +19,8 @@ std::string error_of(const std::string& text) {
   return "no error";
 }
 
-#define EXPECT_REFUSED(text, part) EXPECT_NE(error_of(text).find(part), std::string::npos) << error_of(text)
+#define EXPECT_RESULTS_REFUSED(text, part) \
+  EXPECT_NE(results_error(text).find(part), std::string::npos) << results_error(text)
 
 TEST(ResultsText, TableOfGarBench) {
   const Results r = example("bench.txt");
@@ -85,12 +86,13 @@ TEST(ResultsText, DocumentOfGarBench) {
   EXPECT_EQ(r.rows[0].seconds, 0.5);
   EXPECT_EQ(r.rows[1].algorithm, "");
   EXPECT_EQ(r.rows[2].algorithm, "");
-  EXPECT_REFUSED(head + "]}", "results: holds no result");
-  EXPECT_REFUSED(head + R"({"algorithm":"ring","bytes":4,"seconds":0}]})", "results[0].seconds: ");
-  EXPECT_REFUSED(head + R"({"algorithm":"ring","bytes":4}]})", "results[0]");
-  EXPECT_REFUSED(R"({"schema":"gar.bench/1","collective":"all-gather","ranks":6,"results":[]})", "\"allreduce\"");
-  EXPECT_REFUSED(R"({"schema":"gar.plan/2"})", "gar.bench/2");
-  EXPECT_REFUSED("{", "out.txt");
+  EXPECT_RESULTS_REFUSED(head + "]}", "results: holds no result");
+  EXPECT_RESULTS_REFUSED(head + R"({"algorithm":"ring","bytes":4,"seconds":0}]})", "results[0].seconds: ");
+  EXPECT_RESULTS_REFUSED(head + R"({"algorithm":"ring","bytes":4}]})", "results[0]");
+  EXPECT_RESULTS_REFUSED(R"({"schema":"gar.bench/1","collective":"all-gather","ranks":6,"results":[]})",
+                         "\"allreduce\"");
+  EXPECT_RESULTS_REFUSED(R"({"schema":"gar.plan/2"})", "gar.bench/2");
+  EXPECT_RESULTS_REFUSED("{", "out.txt");
 }
 
 TEST(ResultsText, NcclTests) {
@@ -131,40 +133,42 @@ TEST(ResultsText, Osu) {
 }
 
 TEST(ResultsText, RefusesWhatIsNoTable) {
-  EXPECT_REFUSED("", "out.txt: is empty; accepted: ");
-  EXPECT_REFUSED(" \n\n", "out.txt: is empty");
-  EXPECT_REFUSED("\nhello\n8 1 2\n", "out.txt: line 2: 'hello'");
-  EXPECT_REFUSED(std::string("\x01\xff\0", 3), "line 1: '\\x01\\xff\\x00'");
-  EXPECT_REFUSED("1024 12.5\n", "no line that begins a table");
-  EXPECT_REFUSED("# Size  Avg Latency(us)\nnone\n", "line 1: begins a table without rows");
-  EXPECT_REFUSED(std::string("# Size  Avg Latency(us)\n4 1\n") + kNcclHead, "line 3: begins a table of another kind");
+  EXPECT_RESULTS_REFUSED("", "out.txt: is empty; accepted: ");
+  EXPECT_RESULTS_REFUSED(" \n\n", "out.txt: is empty");
+  EXPECT_RESULTS_REFUSED("\nhello\n8 1 2\n", "out.txt: line 2: 'hello'");
+  EXPECT_RESULTS_REFUSED(std::string("\x01\xff\0", 3), "line 1: '\\x01\\xff\\x00'");
+  EXPECT_RESULTS_REFUSED("1024 12.5\n", "no line that begins a table");
+  EXPECT_RESULTS_REFUSED("# Size  Avg Latency(us)\nnone\n", "line 1: begins a table without rows");
+  EXPECT_RESULTS_REFUSED(std::string("# Size  Avg Latency(us)\n4 1\n") + kNcclHead,
+                         "line 3: begins a table of another kind");
   EXPECT_THROW(read_results_file("/no/such/file"), ParseError);
 }
 
 TEST(ResultsText, RefusesBrokenRows) {
   const std::string osu = "# Size  Avg Latency(us)\n";
-  EXPECT_REFUSED(osu + "4\n", "line 2: has 1 column");
-  EXPECT_REFUSED(osu + "4 fast\n", "line 2: the average latency is 'fast'; accepted: a number from 1e-06 to 1e+15");
+  EXPECT_RESULTS_REFUSED(osu + "4\n", "line 2: has 1 column");
+  EXPECT_RESULTS_REFUSED(osu + "4 fast\n",
+                         "line 2: the average latency is 'fast'; accepted: a number from 1e-06 to 1e+15");
   for (const char* bad : {"0", "-1", "nan", "inf", "1e999", "1,5", "0x10x"}) {
-    EXPECT_REFUSED(osu + "4 " + bad + "\n", "line 2: the average latency is ");
+    EXPECT_RESULTS_REFUSED(osu + "4 " + bad + "\n", "line 2: the average latency is ");
   }
-  EXPECT_REFUSED(kNcclHead + std::string("8 2 float sum -1 1.0 0 0\n"), "line 2: ");
-  EXPECT_REFUSED(kNcclHead + std::string("8 2 float sum -1 N/A 0 0 0\n"), "line 2: time is 'N/A'");
-  EXPECT_REFUSED(kNcclHead + std::string("8 2 float sum -1 1.0 0 0 0 5\n"), "line 2: has 10 columns");
+  EXPECT_RESULTS_REFUSED(kNcclHead + std::string("8 2 float sum -1 1.0 0 0\n"), "line 2: ");
+  EXPECT_RESULTS_REFUSED(kNcclHead + std::string("8 2 float sum -1 N/A 0 0 0\n"), "line 2: time is 'N/A'");
+  EXPECT_RESULTS_REFUSED(kNcclHead + std::string("8 2 float sum -1 1.0 0 0 0 5\n"), "line 2: has 10 columns");
 }
 
 TEST(ResultsText, RefusesOtherCollectives) {
-  EXPECT_REFUSED(kNcclHead + std::string("8 2 float none -1 1.0 0 0 0\n"), "redop is 'none'");
-  EXPECT_REFUSED(kNcclHead + std::string("80 5 float sum -1 1.0 0 0 0\n"), "as in results of ReduceScatter");
-  EXPECT_REFUSED("# OSU MPI Allgather Latency Test v7.3\n# Size  Avg Latency(us)\n4 1\n", "line 1: ");
-  EXPECT_REFUSED("# all-gather between 4 processes of this host, out of place\n",
-                 "line 1: the results are of all-gather");
+  EXPECT_RESULTS_REFUSED(kNcclHead + std::string("8 2 float none -1 1.0 0 0 0\n"), "redop is 'none'");
+  EXPECT_RESULTS_REFUSED(kNcclHead + std::string("80 5 float sum -1 1.0 0 0 0\n"), "as in results of ReduceScatter");
+  EXPECT_RESULTS_REFUSED("# OSU MPI Allgather Latency Test v7.3\n# Size  Avg Latency(us)\n4 1\n", "line 1: ");
+  EXPECT_RESULTS_REFUSED("# all-gather between 4 processes of this host, out of place\n",
+                         "line 1: the results are of all-gather");
 }
 
 TEST(ResultsText, RefusesEndlessTables) {
   std::string text = "# Size  Avg Latency(us)\n";
   for (int i = 0; i < 2'001; ++i) text += "4 1\n";
-  EXPECT_REFUSED(text, "line 2002: more than 2000 rows");
+  EXPECT_RESULTS_REFUSED(text, "line 2002: more than 2000 rows");
 }
 
 }  // namespace

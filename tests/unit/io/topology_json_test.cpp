@@ -24,7 +24,7 @@ std::string file_with_child(const std::string& child) {
   return file_with(R"("tree":{"alpha":0,"children":[)" + child + "]}");
 }
 
-std::string error_of(const std::string& text) {
+std::string topology_error(const std::string& text) {
   std::string message = "accepted";
   try {
     (void)parse_topology(text, "net.json");
@@ -38,7 +38,7 @@ std::string error_of(const std::string& text) {
 }
 
 void expect_error(const std::string& text, const std::vector<std::string>& parts) {
-  const std::string message = error_of(text);
+  const std::string message = topology_error(text);
   for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << part << "\nin: " << message;
 }
 
@@ -221,9 +221,9 @@ TEST(BadTopologyFile, Syntax) {
   expect_error(" \n\t", {"the file is empty"});
   expect_error("{\n  \"schema\": \"gar.topology/1\",\n  \"tree\" 5\n}", {"line 3, column 10", "not valid JSON"});
   const std::string good = file_with_child(kLeaf);
-  EXPECT_EQ(error_of(good), "accepted");
+  EXPECT_EQ(topology_error(good), "accepted");
   for (std::size_t length = 0; length < good.size(); ++length) {
-    EXPECT_NE(error_of(good.substr(0, length)), "accepted") << length;
+    EXPECT_NE(topology_error(good.substr(0, length)), "accepted") << length;
   }
   expect_error(good + "x", {"line 1, column", "not valid JSON"});
   expect_error(std::string("\x7f"
@@ -286,13 +286,13 @@ TEST(BadTopologyFile, Parameters) {
     for (const char* absurd : {"1e308", "1e300", "1.1e9", "5e9"}) {
       expect_error(with(absurd), {path + ": is " + absurd, "a number from 0 to " + most + " is accepted"});
     }
-    EXPECT_EQ(error_of(with(most)), "accepted");
-    EXPECT_EQ(error_of(with("1e-320")), "accepted");  // counts as 0
+    EXPECT_EQ(topology_error(with(most)), "accepted");
+    EXPECT_EQ(topology_error(with("1e-320")), "accepted");  // counts as 0
     expect_error(with("-1e-300"), {path + ": is -1e-300"});
     expect_error(with("1e999"), {"line 1, column", "1e999"});
     expect_error(with("NaN"), {"line 1, column", "not valid JSON"});
     expect_error(with("Infinity"), {"line 1, column", "not valid JSON"});
-    EXPECT_EQ(error_of(with("0")), "accepted");
+    EXPECT_EQ(topology_error(with("0")), "accepted");
     // Without the field.
     const std::size_t end = kLeaf.find_first_of(",}", at);
     const std::size_t begin = at - field.size();
@@ -310,7 +310,7 @@ TEST(BadTopologyFile, Repeat) {
     expect_error(file_with_child(replaced(kLeaf, "\"name\"", std::string("\"repeat\":") + value + ",\"name\"")),
                  {"tree.children[0].repeat: is", "a whole number from 1 to 100000000"});
   }
-  EXPECT_EQ(error_of(file_with_child(replaced(kLeaf, "\"name\"", "\"repeat\":1e3,\"name\""))), "accepted");
+  EXPECT_EQ(topology_error(file_with_child(replaced(kLeaf, "\"name\"", "\"repeat\":1e3,\"name\""))), "accepted");
   expect_error(file_with(R"("tree":{"repeat":2,"alpha":1,"gamma":2,"delta":3})"), {"tree.repeat", "root"});
   expect_error(file_with(R"("subtrees":{"a":{"repeat":2,"alpha":1,"gamma":2,"delta":3}},"tree":{"ref":"a"})"),
                {"subtrees.a.repeat"});
@@ -402,8 +402,9 @@ TEST(BadTopologyFile, LargeAndDeep) {
   for (int i = 1; i <= 30'000; ++i) {
     subtrees += ",\"a" + std::to_string(i) + "\":{\"ref\":\"a" + std::to_string(i - 1) + "\"}";
   }
-  EXPECT_EQ(error_of(file_with(R"("tree":{"alpha":0,"children":[{"ref":"a30000"}]},"subtrees":{)" + subtrees + "}")),
-            "accepted");
+  EXPECT_EQ(
+      topology_error(file_with(R"("tree":{"alpha":0,"children":[{"ref":"a30000"}]},"subtrees":{)" + subtrees + "}")),
+      "accepted");
 }
 
 TEST(BadTopologyFile, EndsWithTheFirstOfManyErrors) {

@@ -14,13 +14,13 @@
 namespace gar {
 namespace {
 
-const ModelOptions kParticipants{ModelKind::kGenModel, IncastDegree::kParticipants};
+const ModelOptions kByParticipants{ModelKind::kGenModel, IncastDegree::kParticipants};
 const ModelOptions kAbc{ModelKind::kAbc, IncastDegree::kSenders};
 
-const Node kServer{"server", 1, {0.25, 0.03125, 2}, {0.125, 0.0625}, {}};
+const Node kPlainServer{"server", 1, {0.25, 0.03125, 2}, {0.125, 0.0625}, {}};
 
 // Servers alpha 1, link 1/4 + 1/32 beyond 2 senders, gamma 1/8, delta 1/16; switch alpha 1: 3 per path.
-Topology star(std::int64_t n) { return Topology("star", {kServer, {"root", 1, {}, {}, {{0, n}}}}, 1); }
+Topology star(std::int64_t n) { return Topology("star", {kPlainServer, {"root", 1, {}, {}, {{0, n}}}}, 1); }
 
 //              root, alpha 4
 //             /             \        rack links: 1/2 + 1/16 beyond 1 sender
@@ -29,7 +29,8 @@ Topology star(std::int64_t n) { return Topology("star", {kServer, {"root", 1, {}
 //   server0                          as above
 Topology two_racks(std::int64_t servers_each) {
   return Topology("two racks",
-                  {kServer, {"rack", 2, {0.5, 0.0625, 1}, {}, {{0, servers_each}}}, {"root", 4, {}, {}, {{1, 2}}}}, 2);
+                  {kPlainServer, {"rack", 2, {0.5, 0.0625, 1}, {}, {{0, servers_each}}}, {"root", 4, {}, {}, {{1, 2}}}},
+                  2);
 }
 
 // CPS on 3: pieces of 16. Link: 2*16/4, w = 2 senders. gamma 2*16/8, delta 4*16/16.
@@ -38,7 +39,7 @@ TEST(PricedPlan, StarOfThree) {
   EXPECT_TRUE(test::terms_close(priced.cost(48), {6, 16, 4, 4, 0}));
   EXPECT_EQ(priced.max_incast_excess(), 0);
   // All participants: w = 3, so 2 * 2*16 * (3 - 2) / 32 more.
-  const PricedPlan participants(cps(3), star(3), kParticipants);
+  const PricedPlan participants(cps(3), star(3), kByParticipants);
   EXPECT_TRUE(test::terms_close(participants.cost(48), {6, 16, 4, 4, 2}));
   EXPECT_EQ(participants.max_incast_excess(), 1);
   EXPECT_TRUE(test::terms_close(PricedPlan(cps(3), star(3), kAbc).cost(48), {6, 16, 4, 0, 0}));
@@ -116,7 +117,7 @@ TEST(PricedPlan, RhdOnTwoRacksOfThree) {
 //  server0   server1
 Topology two_and_one() {
   return Topology("2+1",
-                  {kServer,
+                  {kPlainServer,
                    {"rack", 2, {0.5, 0.125, 1}, {}, {{0, 2}}},
                    {"slow", 8, {1, 0.25, 1}, {0.5, 0.25}, {}},
                    {"root", 4, {}, {}, {{1, 1}, {2, 1}}}},
@@ -184,8 +185,8 @@ TEST(PricedPlan, SiblingsDoNotWaitForEachOther) {
 // Exchange among 3, pieces of 16 (S = 48): rack1's uplink carries 2 pieces of rank 2 and 2 of rank 3: 64/2 and, with
 // two senders, 64/16; its downlink 2 pieces each from ranks 0 1 and 4 5: w = 4, 64/2 + 64*3/16.
 TEST(PricedPlan, GroupsThatShareALinkAddUp) {
-  const Topology topology("three racks",
-                          {kServer, {"rack", 2, {0.5, 0.0625, 1}, {}, {{0, 2}}}, {"root", 4, {}, {}, {{1, 3}}}}, 2);
+  const Topology topology(
+      "three racks", {kPlainServer, {"rack", 2, {0.5, 0.0625, 1}, {}, {{0, 2}}}, {"root", 4, {}, {}, {{1, 3}}}}, 2);
   const std::vector<StageCost> stages = PricedPlan(acps({3, 3}), topology).critical_stages(48);
   ASSERT_FALSE(stages.empty());
   EXPECT_EQ(stages[0].link, "downlink of rack1");

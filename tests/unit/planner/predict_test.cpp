@@ -190,7 +190,7 @@ TEST(RankFlips, NeedOpenFactorsAndSwitchesThatAreAlike) {
 }
 
 /// A switch with racks of these many servers.
-Topology racks(const std::vector<int>& servers) {
+Topology switches_with(const std::vector<int>& servers) {
   const std::string link = R"("alpha":0,"beta":1e-9,"epsilon":0,"incast_threshold":9)";
   std::string children;
   for (const int n : servers) {
@@ -205,8 +205,8 @@ TEST(ServersPerSwitch, IsZeroWhereSwitchesDiffer) {
   EXPECT_EQ(servers_per_switch(star(1)), 1);
   EXPECT_EQ(servers_per_switch(make_tree({3, 4})), 4);
   EXPECT_EQ(servers_per_switch(make_tree({2, 3, 7})), 7);
-  EXPECT_EQ(servers_per_switch(racks({3, 3})), 3);
-  EXPECT_EQ(servers_per_switch(racks({3, 2})), 0);
+  EXPECT_EQ(servers_per_switch(switches_with({3, 3})), 3);
+  EXPECT_EQ(servers_per_switch(switches_with({3, 2})), 0);
   EXPECT_EQ(servers_per_switch(builtin_topology("asy384")), 0);
 }
 
@@ -224,11 +224,11 @@ TEST(WithServersPerSwitch, ChangesTheLowestSwitchesAlone) {
     EXPECT_EQ(changed->node(id).alpha, expected.node(id).alpha);
   }
   EXPECT_EQ(with_servers_per_switch(star(5), 1)->num_servers(), 1);
-  EXPECT_EQ(with_servers_per_switch(racks({2, 2}), 5)->num_servers(), 10);
+  EXPECT_EQ(with_servers_per_switch(switches_with({2, 2}), 5)->num_servers(), 10);
 }
 
 TEST(WithServersPerSwitch, IsNothingWhereThereIsNoSuchNetwork) {
-  EXPECT_FALSE(with_servers_per_switch(racks({3, 2}), 4).has_value());
+  EXPECT_FALSE(with_servers_per_switch(switches_with({3, 2}), 4).has_value());
   EXPECT_FALSE(with_servers_per_switch(star(5), 0).has_value());
   EXPECT_FALSE(with_servers_per_switch(star(5), -1).has_value());
 }
