@@ -1,9 +1,11 @@
 // Meeting places while others of the same user remove what killed processes have left.
 #include "runtime/transports/shared/meeting_place.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "gar/errors.hpp"
 #include "support/collective_cases.hpp"
 #include "support/rank_groups.hpp"
 #include "support/shm_sandbox.hpp"
@@ -137,6 +140,25 @@ TEST(MeetingPlaces, OfTheDeadAreSwept) {
     check(test::shm_entries(true).size() == 1, "after: " + test::joined(test::shm_entries(true)));
   });
   EXPECT_EQ(problem, "");
+}
+
+TEST(MeetingPlace, NamesWhatIsMissing) {
+  EXPECT_EQ(sandboxed([](bool) {
+              rlimit files{};
+              getrlimit(RLIMIT_NOFILE, &files);
+              const int lowest = dup(STDIN_FILENO);  // the next one that is free
+              check(lowest >= 0, "dup");
+              close(lowest);
+              files.rlim_cur = static_cast<rlim_t>(lowest);
+              setrlimit(RLIMIT_NOFILE, &files);
+              try {
+                const MeetingPlace place("full");
+                throw test::Failure("made without a descriptor");
+              } catch (const TransportError& error) {
+                check(std::string(error.what()).find("Too many open files") != std::string::npos, error.what());
+              }
+            }),
+            "");
 }
 
 }  // namespace

@@ -186,7 +186,14 @@ bool MeetingPlace::make() {
     if (has_home && errno == ENOENT) return false;  // it was empty, and its last user has removed it
     refuse("make a directory");
   }
+  errno = 0;
   directory_ = open_own(hidden);
+  if (directory_.fd < 0 && errno != 0 && errno != ENOENT) {  // too many open files, or a umask without rights for us
+    const int error = errno;
+    rmdir(hidden.c_str());
+    errno = error;
+    refuse("open a directory");
+  }
   struct stat status {};
   if (directory_.fd < 0 || flock(directory_.fd, LOCK_EX | LOCK_NB) != 0 || fstat(directory_.fd, &status) != 0 ||
       status.st_nlink == 0) {

@@ -120,8 +120,12 @@ File make_memory(const SegmentShape& shape) {
   File out(memfd_create("gar", MFD_CLOEXEC | MFD_ALLOW_SEALING | kNoExecSeal));
   if (out.fd < 0 && errno == EINVAL) out = File(memfd_create("gar", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (out.fd < 0) throw TransportError(space_words(bytes, shape.num_ranks, std::strerror(errno)));
-  if (const int error = posix_fallocate(out.fd, 0, bytes); error != 0) {
-    throw TransportError(space_words(bytes, shape.num_ranks, std::strerror(error)));
+  // Piece by piece: a signal, such as a profiler's, undoes the call that it interrupts.
+  constexpr std::int64_t kPiece = std::int64_t{1} << 20;
+  for (std::int64_t begin = 0; begin < bytes;) {
+    const int error = posix_fallocate(out.fd, begin, std::min(kPiece, bytes - begin));
+    if (error == 0) begin += kPiece;
+    if (error != 0 && error != EINTR) throw TransportError(space_words(bytes, shape.num_ranks, std::strerror(error)));
   }
   if (fcntl(out.fd, F_ADD_SEALS, kSeals) != 0) {
     throw TransportError(fmt::format("cannot seal shared memory: {}", std::strerror(errno)));
