@@ -35,31 +35,10 @@ demo: setup ## predict, plan, prove and simulate an AllReduce, then run one betw
 	@$(call BUILD,release) --target gar_demo
 	@scripts/demo.sh build/release/bin/gar
 
-# Thread sanitizer: what several processes share is invisible to it; threads share the same code.
-TSAN_FILTER = -*shm*
-
-# Tests that need a GPU pass where there is none, without having done anything: say so.
-GPU_NOTE = gpu_test=build/release/tests/cuda/cuda_ipc_test; \
-  if [[ ! -x $$gpu_test ]]; then echo "GPU tests: not built (no nvcc)"; \
-  elif why=$$($$gpu_test --gtest_brief=1 --gtest_filter=CudaIpc.OneRank | grep -m1 'needs a GPU'); then echo "GPU tests: skipped: $$why"; fi
-
-# The release build has the tests of whole programs; those of single parts (unit, property, fuzz) are compiled once, with the
-# sanitizers. What gar reproduce and the documents print takes long there and shows nothing new.
 test: setup ## all tests: of whole programs; of parts, programs and the runtime under the address and undefined behaviour sanitizers; of threads under the thread sanitizer
-	@mkdir -p build && date +%s >build/test.started
 	@scripts/setup.sh simgrid mpi testbed
 	@scripts/setup.sh clients
-	@$(call CONFIGURE,release)
-	@$(call BUILD,release)
-	@$(call TEST,release)
-	@$(GPU_NOTE)
-	@$(call CONFIGURE,asan)
-	@$(call BUILD,asan)
-	@GAR_TEST_SMALL=1 $(call TEST,asan) -L '^(unit|property|fuzz|golden|runtime)$$' -E '^golden_(docs_test|reproduce)$$'
-	@$(call CONFIGURE,tsan)
-	@$(call BUILD,tsan) --target thread_tests
-	@GAR_TEST_SMALL=1 GTEST_FILTER='$(TSAN_FILTER)' $(call TEST,tsan) -L '^threads$$'
-	@s=$$(($$(date +%s) - $$(cat build/test.started))); echo "make test: all passed, in $$((s / 60)) min $$((s % 60)) s"
+	@scripts/test.sh $(JOBS)
 
 test-full: test ## make test, plus the tests of parts without sanitizers, all in the debug and thread sanitizer builds, and every combination in the runtime's tests (hours)
 	@$(call CONFIGURE,release,-DGAR_BUILD_PART_TESTS=ON)

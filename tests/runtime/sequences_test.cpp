@@ -79,7 +79,7 @@ class Sequence {
 class Sequences : public ::testing::TestWithParam<Via> {};
 
 TEST_P(Sequences, AreRight) {
-  const std::uint64_t num_sequences = test::scaled<std::uint64_t>(15, 150, 2000);
+  const std::uint64_t num_sequences = test::scaled<std::uint64_t>(15, 60, 2000);
   std::mt19937_64 random(test::seed(GetParam() == Via::kThreads ? 1 : 2));
   for (std::uint64_t i = 0; i < num_sequences; ++i) {
     const std::uint64_t seed = random();
@@ -96,7 +96,7 @@ TEST_P(Sequences, ManySizes) {
     CommunicatorOptions options;
     options.latency_bytes = 64;
     Communicator communicator = member.communicator(options);
-    const std::int64_t num_sizes = test::scaled<std::int64_t>(100, 3000, 20'000);
+    const std::int64_t num_sizes = test::scaled<std::int64_t>(100, 1000, 20'000);
     for (std::int64_t i = 0; i < num_sizes + 50; ++i) {
       const Case c{Collective::kAllReduce, test::Form::kInPlace,     DataType::kFloat32,
                    ReduceOp::kSum,         i % num_sizes * 7 % 4999, test::Call::kBlocking};

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "apps/gar/reproduce/paper_text.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/profile_io.hpp"
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/gar/cli/installed.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/environment.hpp"
@@ -131,7 +132,7 @@ std::string find_library(MpiLibrary library) {
   const fs::path bin = own_path().parent_path();
   const std::string name = fmt::format("libgar-preload-{}.so", word(library));
   std::vector<std::string> places;
-  for (const char* libdir : {"../lib", GAR_LIBDIR_FROM_BINDIR}) {
+  for (const std::string_view libdir : {std::string_view("../lib"), libdir_from_bindir()}) {
     const fs::path place = (bin / libdir / "gar").lexically_normal();
     if (access((place / name).c_str(), R_OK) == 0) return (place / name).string();
     if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place.string());

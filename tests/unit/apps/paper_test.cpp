@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/gar/reproduce/calc.hpp"
+#include "apps/gar/reproduce/paper_text.hpp"
 #include "gar/errors.hpp"
 #include "gar/profile_io.hpp"
 

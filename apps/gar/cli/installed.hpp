@@ -1,0 +1,11 @@
+// Where the parts of an installed gar lie.
+#pragma once
+
+#include <string_view>
+
+namespace gar::cli {
+
+/// The folder of libraries, relative to that of programs: "../lib/x86_64-linux-gnu".
+std::string_view libdir_from_bindir();
+
+}  // namespace gar::cli
