@@ -25,7 +25,7 @@ struct ServerParam {
   Estimate Profile::*estimate;
 };
 inline constexpr std::array<ServerParam, kServerParams.size()> kFittedServerParams{
-    {{"gamma", &Profile::gamma}, {"delta", &Profile::delta}}};
+    {{"gamma", &Profile::gamma}, {"delta", &Profile::delta}, {"mu", &Profile::mu}}};
 static_assert(kFittedServerParams.back().name != nullptr, "every parameter of a server has a row");
 
 /// Parameters of a network: those of kLevelParams for level 0, for level 1, ..., then those of the servers.
@@ -41,6 +41,9 @@ class ParamIndex {
   [[nodiscard]] int server(int k) const { return kPerLevel * num_levels_ + k; }
   [[nodiscard]] int gamma() const { return server(0); }
   [[nodiscard]] int delta() const { return server(1); }
+  [[nodiscard]] int mu() const { return server(2); }
+  /// How many are always asked for: all but mu, which only short vectors can tell.
+  [[nodiscard]] int num_asked() const { return size() - 1; }
   /// "alpha", "gamma".
   [[nodiscard]] const char* name(int p) const {
     return p < server(0) ? kLevelParams[static_cast<std::size_t>(p % kPerLevel)].name
@@ -67,7 +70,8 @@ struct Features {
   std::vector<std::vector<LinkLoad>> stages;  ///< the loads of a stage go on at the same time
   double adds = 0;                            ///< floats that gamma is paid for
   double accesses = 0;                        ///< floats that delta is paid for
-  double share = 1;                           ///< ranks per core: calculation takes so many times as long
+  double handled = 0;                         ///< messages that mu is paid for
+  double share = 1;                           ///< ranks per core: calculation and messages take so many times as long
   double link_share = 1;                      ///< and level 0, where it is memory
 };
 
@@ -107,7 +111,7 @@ double seconds_of(const Features& features, const Parameters& parameters);
 
 /// The parameters that a profile has.
 Parameters parameters_of(const Profile& profile);
-/// What (alpha, beta, gamma) knows of them: delta and epsilon are 0.
-Parameters without_memory_and_incast(Parameters parameters);
+/// What a model knows of them: without mu, and for (alpha, beta, gamma) without delta and epsilon as well.
+Parameters known_to(ModelKind kind, Parameters parameters);
 
 }  // namespace gar
