@@ -172,7 +172,6 @@ class LevelDecision {
     std::vector<double> thresholds(num_levels, 1);
     Fitted out;
     for (int level = 0; level < index.num_levels(); ++level) out.most_senders.push_back(problem_.most_senders(level));
-    is_free(index.mu()) = false;
     if (!has_incast_and_memory(options_.kind)) {
       is_free(index.delta()) = false;
       std::fill(scans.begin(), scans.end(), false);
@@ -183,11 +182,12 @@ class LevelDecision {
       out.incast.assign(num_levels, Incast::kPresent);
       Solution first = problem_.solve_thresholds(thresholds, scans, is_free);
       if (has_handling(options_.kind) && has_short_meshes(problem_, first.parameters)) {
-        is_free(index.mu()) = true;
+        problem_.ask_for_mu();
+        is_free = problem_.all_free();
         first = problem_.solve_thresholds(thresholds, scans, is_free);
       }
       problem_.add_noise(first);
-      if (is_free(index.mu())) decide_handling(scans, thresholds, is_free, out);
+      if (index.has_mu()) decide_handling(scans, thresholds, is_free, out);
       for (std::size_t level = 0; level < num_levels; ++level) decide(level, is_free, scans, thresholds, out);
     }
     out.solution = problem_.solve_thresholds(thresholds, scans, is_free);
@@ -262,9 +262,8 @@ class LevelDecision {
                                Fitted& out) {
     const int gamma = problem_.index().gamma();
     const int delta = problem_.index().delta();
-    const int mu = problem_.index().mu();
     bool changed = false;
-    for (const int p : {gamma, delta, mu}) {
+    for (const int p : {gamma, delta}) {
       if (!is_free(p) || out.is_identified(p)) continue;
       is_free(p) = false;
       changed = true;

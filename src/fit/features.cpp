@@ -213,7 +213,7 @@ Features features_of(const Observation& observation, const Place& place) {
 }
 
 void row_of(const Features& features, const Parameters& parameters, double* row) {
-  const ParamIndex index(static_cast<int>(features.alphas.size()));
+  const ParamIndex index(static_cast<int>(features.alphas.size()), parameters.values);
   std::fill(row, row + index.size(), 0.0);
   const auto share_of = [&](int level) { return level == 0 ? features.link_share : 1.0; };
   for (int level = 0; level < index.num_levels(); ++level) {
@@ -240,7 +240,7 @@ void row_of(const Features& features, const Parameters& parameters, double* row)
   }
   row[index.gamma()] = features.share * features.adds;
   row[index.delta()] = features.share * features.accesses;
-  row[index.mu()] = features.share * features.handled;
+  if (index.has_mu()) row[index.mu()] = features.share * features.handled;
 }
 
 double seconds_of(const Features& features, const Parameters& parameters) {
@@ -262,8 +262,8 @@ Parameters parameters_of(const Profile& profile) {
 }
 
 Parameters known_to(ModelKind kind, Parameters parameters) {
-  const ParamIndex index(static_cast<int>(parameters.thresholds.size()));
-  if (!has_handling(kind)) parameters.values[static_cast<std::size_t>(index.mu())] = 0;
+  const ParamIndex index(static_cast<int>(parameters.thresholds.size()), parameters.values);
+  if (!has_handling(kind) && index.has_mu()) parameters.values[static_cast<std::size_t>(index.mu())] = 0;
   if (has_incast_and_memory(kind)) return parameters;
   for (int level = 0; level < index.num_levels(); ++level) {
     parameters.values[static_cast<std::size_t>(ParamIndex::epsilon(level))] = 0;

@@ -419,7 +419,7 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
   const ParamIndex& index = problem.index();
   profile.gamma = parameter(fitted, index.gamma());
   profile.delta = parameter(fitted, index.delta());
-  profile.mu = parameter(fitted, index.mu());
+  if (index.has_mu()) profile.mu = parameter(fitted, index.mu());
   profile.two_beta_plus_gamma = interval_of(fitted, [&](const Parameters& x) {
     return 2 * x.values[static_cast<std::size_t>(ParamIndex::beta(0))] +
            x.values[static_cast<std::size_t>(index.gamma())];
@@ -428,6 +428,11 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
   profile.notes = fitted.notes;
   if (!found.note.empty()) profile.notes.push_back(found.note);
   note_reductions(problem, fitted, profile.notes);
+  if (!index.has_mu() && options.fit_mu && fitted.most_senders.front() > 1) {
+    profile.notes.emplace_back(
+        "what handling a message costs (mu) cannot be told from alpha: no short vectors were measured between three or "
+        "more ranks");
+  }
   add_incast_notes(profile, profile.notes);
   const Eigen::VectorXd predicted = problem.predict(fitted.solution.parameters);
   const std::vector<double> factors = factors_of(found.used, profile.corrections);

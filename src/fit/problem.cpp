@@ -45,7 +45,7 @@ double noise_of(const Observation& observation) {
 
 Problem::Problem(const std::vector<const Observation*>& observations, const Place& place,
                  const std::vector<double>& corrections)
-    : index_(place.topology.height(place.topology.root())) {
+    : index_(place.topology.height(place.topology.root()), /*has_mu=*/false) {
   const auto n = static_cast<Eigen::Index>(observations.size());
   y_.resize(n);
   noise_.resize(n);
