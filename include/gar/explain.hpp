@@ -15,7 +15,7 @@
 namespace gar {
 
 /// A term of the cost model, or gamma and delta together.
-enum class CostTerm { kLatency, kLinkTime, kAdding, kMemoryAccess, kIncast, kCalculation };
+enum class CostTerm { kLatency, kLinkTime, kAdding, kMemoryAccess, kIncast, kHandling, kCalculation };
 
 /// By how much one term differs between two costs.
 struct TermDifference {
@@ -45,7 +45,7 @@ struct DifferenceOptions {
   NotableShare share = NotableShare::kOfLargest;       ///< what `notable` is a share of
   double notable = 0.02;                               ///< differences below this share are left out
   bool joins_calculation = false;                      ///< adding and memory access are one: calculation
-  std::size_t max_terms = 5;                           ///< the largest ones only
+  std::size_t max_terms = 6;                           ///< the largest ones only
   bool with_letters = true;                            ///< "latency (alpha)", not "latency"
 };
 

@@ -1,5 +1,5 @@
-// Measurements to parameters: alpha, beta, epsilon and w_t of every level of a network, gamma and delta of its servers,
-// with intervals, and with a note on what the measurements cannot tell.
+// Measurements to parameters: alpha, beta, epsilon and w_t of every level of a network, gamma, delta and mu of its
+// servers, with intervals, and with a note on what the measurements cannot tell.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +64,7 @@ struct FitOptions {
   std::uint64_t seed = 1;       ///< of the bootstrap that gives the intervals
   int num_bootstrap = 200;      ///< samples of the bootstrap
   bool fit_corrections = true;  ///< find a factor per size class as well (Profile::corrections)
+  bool fit_mu = true;           ///< find what handling a message costs, where that was measured
 };
 
 /// Fits everything that the measurements identify. Throws InvalidArgument when they are too few or contradict the model
@@ -79,14 +80,16 @@ struct ValidationCell {
   const Observation* observation = nullptr;  ///< the observation that this is about
   double measured_s = 0;                     ///< median of its repetitions
   double genmodel_s = -1;                    ///< with size corrections; -1: native
-  double abc_s = -1;  ///< (alpha,beta,gamma) with parameters of its own, fitted to the same measurements
+  double abc_s = -1;    ///< (alpha,beta,gamma) with parameters of its own, fitted to the same measurements
+  double paper_s = -1;  ///< GenModel without mu, likewise, with size corrections of its own; -1: the profile has no mu
 };
 /// The held-out AllReduces among the observations, in their order. The cells point to the observations, which must
 /// outlive them.
 std::vector<ValidationCell> validation_cells(const Profile& profile, const std::vector<Observation>& observations);
 
-/// Errors and regret on the observations that were not fitted (AllReduce only): GenModel, (alpha,beta,gamma) and, where
-/// native ones are among them, the library's default. The best is the fastest that was measured, native or not.
+/// Errors and regret on the observations that were not fitted (AllReduce only): GenModel, where it has a
+/// mu also GenModel without it, (alpha,beta,gamma) and, where native ones are among them, the library's default. The
+/// best is the fastest that was measured, native or not.
 std::vector<ValidationScore> validate(const Profile& profile, const std::vector<Observation>& observations);
 
 /// Whether measured AllReduces are normal for a network, and if not, which parameter explains it.

@@ -10,7 +10,7 @@
 
 namespace gar {
 
-/// The largest alpha (in seconds), and the largest beta, epsilon, gamma and delta (in seconds per float).
+/// The largest alpha (in seconds), mu (per message), beta, epsilon, gamma and delta (in seconds per float).
 inline constexpr double kMaxParameter = 1e6;
 /// A parameter above 0 but below this counts as 0: a vector of 2^60 floats would not show it.
 inline constexpr double kLeastParameter = 1e-30;

@@ -1,9 +1,11 @@
 // GenModel: what a plan costs on a network, in seconds per term and per stage.
 //
 // A stage costs the latency of its longest path, plus the time of its busiest link direction, plus the slowest
-// server's calculation. On a link that w distinct senders' traffic crosses in the stage, every float costs
-// beta + max(w - incast_threshold, 0) * epsilon. Reducing f blocks of s floats (own included) costs
-// (f - 1) s gamma + (f + 1) s delta. A sub-plan starts when its own children have finished.
+// server's calculation, plus the handling of its messages. On a link that w distinct senders' traffic crosses in the
+// stage, every float costs beta + max(w - incast_threshold, 0) * epsilon. Reducing f blocks of s floats (own included)
+// costs (f - 1) s gamma + (f + 1) s delta. A server that sends (or receives) m messages in a step spends m mu on them;
+// a message is all that one rank sends to another in a step, and a step costs the slowest sender and the slowest
+// receiver. A sub-plan starts when its own children have finished.
 #pragma once
 
 #include <algorithm>
@@ -29,6 +31,7 @@ struct Terms {
   double gamma = 0;                                 ///< adding floats
   double delta = 0;                                 ///< reading and writing memory
   double epsilon = 0;                               ///< incast: senders beyond a link's threshold
+  double mu = 0;                                    ///< handling messages, at both of their ends
   [[nodiscard]] constexpr double total() const;     ///< sum of all terms
   constexpr Terms& operator+=(const Terms& other);  ///< adds `other`, term by term
   bool operator==(const Terms&) const = default;
@@ -40,14 +43,17 @@ struct TermInfo {
   std::string_view words;  ///< what the time is spent on, for people: "latency"
   std::string_view unit;   ///< of the parameter: "s/float"
   double Terms::*seconds;  ///< the field of Terms
+  /// Not part of the paper's model: tables and documents leave it out where it costs nothing.
+  bool is_optional = false;
 };
 
 /// All terms, in the order in which tables and documents show them.
-inline constexpr std::array<TermInfo, 5> kTerms{{{"alpha", "latency", "s", &Terms::alpha},
+inline constexpr std::array<TermInfo, 6> kTerms{{{"alpha", "latency", "s", &Terms::alpha},
                                                  {"beta", "link time", "s/float", &Terms::beta},
                                                  {"gamma", "adding", "s/float", &Terms::gamma},
                                                  {"delta", "memory access", "s/float", &Terms::delta},
-                                                 {"epsilon", "incast", "s/float", &Terms::epsilon}}};
+                                                 {"epsilon", "incast", "s/float", &Terms::epsilon},
+                                                 {"mu", "handling messages", "s/message", &Terms::mu, true}}};
 static_assert(sizeof(Terms) == kTerms.size() * sizeof(double), "every term has a row in kTerms");
 
 /// Calls f(member) for every term with its pointer to member. The compiler unrolls it, so it is fit for inner loops.
@@ -96,8 +102,19 @@ struct TermSeconds {
 /// All terms, those with the largest absolute value first.
 std::array<TermSeconds, kTerms.size()> largest_first(const Terms& terms);
 
-/// Which model: GenModel, or (alpha, beta, gamma), which knows neither incast nor memory access.
-enum class ModelKind { kGenModel, kAbc };
+/// Which model: GenModel; GenModel as in the paper, which does not know what handling a message costs; or (alpha, beta,
+/// gamma), which knows neither that nor incast nor memory access.
+enum class ModelKind { kGenModel, kPaper, kAbc };
+/// Whether incast (epsilon) and memory access (delta) count.
+constexpr bool has_incast_and_memory(ModelKind kind) { return kind != ModelKind::kAbc; }
+/// Whether handling messages (mu) counts.
+constexpr bool has_handling(ModelKind kind) { return kind == ModelKind::kGenModel; }
+/// Without what the model does not know.
+constexpr ServerParams known_to(ModelKind kind, ServerParams server) {
+  if (!has_incast_and_memory(kind)) server.delta = 0;
+  if (!has_handling(kind)) server.mu = 0;
+  return server;
+}
 
 /// What w counts: the senders on a link (N - 1 for CPS), or all participants, receiver included (N), as in the paper's
 /// formulas. The paper's tables use the first, its Figure `fig:costmodel` the second.
@@ -119,6 +136,9 @@ ModelOptions metered(ModelOptions options, const Topology& topology);
 struct Resource {
   std::string name;  ///< "downlink of rack3", "calculation of rack0/server2"
   Terms slope;       ///< seconds per float of the vector
+  Terms fixed{};     ///< seconds for every chunk, however long: mu of a server
+  /// For a chunk of `floats` floats.
+  [[nodiscard]] Terms at(double floats) const { return fixed + floats * slope; }
 };
 
 /// Busy seconds per float of the vector, over the whole plan: links by instance of expand(topology, root), servers by
@@ -127,14 +147,15 @@ struct BusyTimes {
   std::vector<double> up;           ///< links, towards the root
   std::vector<double> down;         ///< links, away from the root
   std::vector<double> calculation;  ///< servers
+  std::vector<double> handling{};   ///< servers: seconds for the messages of every chunk, however long it is
 };
 
-/// One priced stage. Everything per float of the whole vector except alpha.
+/// One priced stage. Everything per float of the whole vector except alpha and mu.
 struct StageCost {
   std::string label;            ///< the sub-plan's label and the stage, for people
   bool is_gather = false;       ///< AllGather half
   std::int64_t num_steps = 1;   ///< a ring stage has several identical steps; all of them are in `fixed` and `slope`
-  Terms fixed;                  ///< alpha only
+  Terms fixed;                  ///< alpha and mu
   Terms slope;                  ///< per float of the vector
   std::string link;             ///< the busiest link, "downlink of rack3"
   int link_level = -1;          ///< height of the node below it (0: a server's own link); -1: no link is used
@@ -161,11 +182,13 @@ class PricedPlan {
   void set_num_chunks(std::int64_t chunks) { num_chunks_ = chunks; }
   /// The number of chunks, at most `limit`, with the least pipelined cost (found by doubling and halving).
   [[nodiscard]] std::int64_t best_chunks(double size_floats, std::int64_t limit) const;
-  /// The busiest link direction or server; empty without ModelOptions::overlap.
+  /// The link direction or server with the most to do per float; empty without ModelOptions::overlap.
   [[nodiscard]] const Resource& busiest() const { return busiest_; }
+  /// The one that a chunk of `chunk_floats` floats keeps busy longest: short chunks cost a server their messages.
+  [[nodiscard]] const Resource& busiest(double chunk_floats) const;
   /// What every link direction and server does; empty without ModelOptions::overlap.
   [[nodiscard]] const BusyTimes& busy() const { return busy_; }
-  /// Every kind of step: {latency, seconds per float of the vector}.
+  /// Every kind of step: {latency and handling of messages, seconds per float of the vector}.
   [[nodiscard]] std::vector<std::pair<double, double>> steps() const;
   /// The stages on the critical path of one chunk as large as the whole vector, in order.
   [[nodiscard]] std::vector<StageCost> critical_stages(double size_floats) const;
@@ -191,6 +214,7 @@ class PricedPlan {
   void for_steps(F f) const;
   std::vector<PlacedSubPlan> placed_;  // children before parents; the last one is the root
   Resource busiest_;
+  std::vector<Resource> handlers_;  // servers with messages to handle that are busiest for some length of a chunk
   BusyTimes busy_;
   std::int64_t num_chunks_ = 1;
   double max_excess_ = 0;
@@ -242,6 +266,7 @@ struct OneSwitch {
   double epsilon = 0;                            ///< extra seconds per float and sender beyond the threshold
   double incast_threshold = 0;                   ///< w_t
   IncastDegree degree = IncastDegree::kSenders;  ///< what w counts
+  double mu = 0;                                 ///< seconds per message, at each of its ends
 };
 /// The parameters of a one-switch topology with equal servers. Throws InvalidArgument for any other.
 OneSwitch one_switch_params(const Topology& topology, IncastDegree degree = IncastDegree::kSenders);

@@ -1,6 +1,7 @@
 // A profile: what `gar fit` found out about a network, how sure it is of that, and where it comes from.
 //
-// Units as in gar/topology.hpp: alpha in seconds; beta, epsilon, gamma, delta in seconds per float of 4 bytes.
+// Units as in gar/topology.hpp: alpha in seconds; mu in seconds per message; beta, epsilon, gamma, delta in seconds per
+// float of 4 bytes.
 #pragma once
 
 #include <cstdint>
@@ -135,6 +136,9 @@ struct Profile {
   /// A lowest switch is the memory of a host: alpha and the links of level 0 share its cores as well.
   bool is_memory = false;
   OperandAccess access = OperandAccess::kCopied;  ///< how reductions get at their operands
+  /// Seconds per message, of a rank with a core of its own; not identified where no short vectors were measured between
+  /// three ranks or more, and 0 then: what a message costs is part of alpha.
+  Estimate mu{.value = 0, .low = 0, .high = 0, .is_identified = false};
 };
 
 /// The profile's parameters on another tree, level by level; ranks share the profile's cores below each lowest switch.

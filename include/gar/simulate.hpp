@@ -1,6 +1,8 @@
 // The simulator: what a plan does on a network over time.
 //
-// Fluid flows with max-min fair rates. A message first pays the latency of its path, then its bytes flow; the
+// Fluid flows with max-min fair rates. A server is at work for mu on every message of a step before they leave, and for
+// mu on every one that it has received before it reduces. A message first pays the latency of its path, then its bytes
+// flow; the
 // capacity of a link direction is 1 / (beta + max(w - incast_threshold, 0) * epsilon) floats per second, where w counts
 // the distinct senders whose bytes are flowing over it at that moment. A rank starts a step when it has finished the
 // step before (all its messages received and reduced); messages of one step from one rank to another are one flow.
@@ -10,7 +12,7 @@
 //
 // With several chunks a rank starts a step of a chunk when it has finished the chunk's step before and has started the
 // same step of the chunk before; the bytes also wait until those of the chunk before (same step, same two ranks) have
-// arrived. Reductions that a server does at the same time share it equally. See docs/simulator.md.
+// arrived. What a server is at work on at the same time shares it equally. See docs/simulator.md.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +46,7 @@ struct LinkCondition {
   double background = 0;  ///< share of its capacity, 0 to below 1, that other traffic takes; it counts as a sender
 };
 
-/// A server whose calculation takes `factor` times as long.
+/// A server whose calculation, and handling of messages, takes `factor` times as long.
 struct SlowServer {
   std::int64_t rank = 0;  ///< the server
   double factor = 1;      ///< above 1: slower
@@ -72,7 +74,7 @@ struct StepEvent {
   std::int64_t step = 0;   ///< step number, as in the plan
   double start = 0;        ///< when it started the step
   double received = 0;     ///< when it had received everything
-  double done = 0;         ///< when it had reduced everything
+  double done = 0;         ///< when it had handled and reduced everything
 };
 
 /// A message has arrived.
@@ -117,7 +119,7 @@ class SimulationObserver {
 struct SimulationOptions {
   bool barrier = false;  ///< no rank starts a step before all have finished the one before; chunks run one by one
   SimulationEngine engine = SimulationEngine::kAuto;  ///< how it is computed
-  ModelKind model = ModelKind::kGenModel;             ///< kAbc: no incast and no memory access
+  ModelKind model = ModelKind::kGenModel;             ///< kPaper: no mu; kAbc: no incast and no memory access either
   IncastDegree degree = IncastDegree::kSenders;       ///< kParticipants: w is one more
   std::vector<SlowServer> slow_servers;               ///< servers that calculate more slowly
   std::vector<LinkCondition> links;                   ///< links that are slow, shared or failed
@@ -191,6 +193,8 @@ struct Simulation {
   std::vector<PathHop> path;  ///< first hop first; empty when there was too much to record (kMaxPathRecords)
   /// The time of the critical path that went into latency, links and incast.
   [[nodiscard]] double communication_seconds() const { return terms.alpha + terms.beta + terms.epsilon; }
+  /// The time of the critical path that went into handling messages.
+  [[nodiscard]] double handling_seconds() const { return terms.mu; }
   /// The time of the critical path that went into reducing.
   [[nodiscard]] double calculation_seconds() const { return terms.gamma + terms.delta; }
 };

@@ -4,7 +4,7 @@
 // servers is three nodes. Ranks number the servers from left to right (depth first), so the servers below a node are
 // always a contiguous range of ranks.
 //
-// Units: alpha in seconds; beta, epsilon, gamma, delta in seconds per float of 4 bytes.
+// Units: alpha in seconds; mu in seconds per message; beta, epsilon, gamma, delta in seconds per float of 4 bytes.
 #pragma once
 
 #include <array>
@@ -37,10 +37,11 @@ struct LinkParams {
   bool operator==(const LinkParams&) const = default;
 };
 
-/// What a server's calculation costs.
+/// What calculating and handling messages costs a server.
 struct ServerParams {
   double gamma = 0;  ///< seconds per float added
   double delta = 0;  ///< seconds per float read from or written to memory
+  double mu = 0;     ///< seconds per message that it sends, and per message that it receives
   bool operator==(const ServerParams&) const = default;
 };
 
@@ -61,8 +62,10 @@ inline constexpr std::array<ParamInfo<LinkParams>, 4> kLinkParams{
      {"epsilon", "s/float", &LinkParams::epsilon},
      {"incast_threshold", "senders", &LinkParams::incast_threshold, false, kMaxThreshold},
      {"max_senders", "senders", &LinkParams::max_senders, true, kMaxThreshold}}};
-inline constexpr std::array<ParamInfo<ServerParams>, 2> kServerParams{
-    {{"gamma", "s/float", &ServerParams::gamma}, {"delta", "s/float", &ServerParams::delta}}};  ///< of a server
+inline constexpr std::array<ParamInfo<ServerParams>, 3> kServerParams{
+    {{"gamma", "s/float", &ServerParams::gamma},
+     {"delta", "s/float", &ServerParams::delta},
+     {"mu", "s/message", &ServerParams::mu, true}}};  ///< of a server
 static_assert(sizeof(LinkParams) == kLinkParams.size() * sizeof(double), "every parameter of a link has a row");
 static_assert(sizeof(ServerParams) == kServerParams.size() * sizeof(double), "every parameter of a server has a row");
 
@@ -102,8 +105,8 @@ class Topology {
   /// is negative or above its limit (gar/limits.hpp), a count is below 1, the tree has more than kMaxServers servers or
   /// kMaxDepth levels, or a name contains '/' or a control character, is longer than kMaxNameBytes, or makes two
   /// siblings the same. Nodes that cannot be reached from the root are dropped, equal nodes become one, an empty name
-  /// becomes "server", "switch" or "root", and parameters that are unused (the root's uplink, a switch's gamma and
-  /// delta) or below kLeastParameter become 0.
+  /// becomes "server", "switch" or "root", and parameters that are unused (the root's uplink, a switch's gamma,
+  /// delta and mu) or below kLeastParameter become 0.
   Topology(std::string name, std::vector<Node> nodes, NodeId root);
 
   /// The name of the network, as given.
@@ -165,7 +168,7 @@ double longest_path_latency(const Topology& topology);
 
 /// The tree of those servers that have ranks. `server_of[r]`, the server of rank r, must not fall, since ranks number
 /// the leaves of a tree from left to right. A server with several ranks becomes a switch with a `rank` for each of
-/// them; its own gamma and delta go to the ranks. O(ranks x height). Throws InvalidArgument.
+/// them; its own gamma, delta and mu go to the ranks. O(ranks x height). Throws InvalidArgument.
 Topology place_ranks(const Topology& network, const std::vector<std::int64_t>& server_of, const Node& rank = {});
 
 /// The instances below one node of a topology, in preorder, as plain arrays (index 0 is that node itself).

@@ -37,11 +37,15 @@ std::string line_of(const Json& value) {
 
 Json or_null(double value) { return value < 0 ? Json(nullptr) : Json(value); }
 
-std::string_view name_of(ModelKind kind) { return kind == ModelKind::kAbc ? "abc" : "genmodel"; }
+std::string_view name_of(ModelKind kind) {
+  return kind == ModelKind::kAbc ? "abc" : kind == ModelKind::kPaper ? "paper" : "genmodel";
+}
 
 Json terms_json(const Terms& terms) {
   Json out;
-  for (const TermInfo& term : kTerms) out[std::string(term.name)] = terms.*term.seconds;
+  for (const TermInfo& term : kTerms) {
+    if (!term.is_optional || terms.*term.seconds != 0) out[std::string(term.name)] = terms.*term.seconds;
+  }
   return out;
 }
 

@@ -27,7 +27,7 @@ Json or_null(double value);
 /// "genmodel", "abc".
 std::string_view name_of(ModelKind kind);
 
-/// {"alpha": ..., "beta": ..., "gamma": ..., "delta": ..., "epsilon": ...} in seconds.
+/// {"alpha": ..., "beta": ..., "gamma": ..., "delta": ..., "epsilon": ...} in seconds, and "mu" unless it is 0.
 Json terms_json(const Terms& terms);
 /// A priced stage: half, label, seconds, terms, busiest link.
 Json stage_json(const StageCost& stage, double size_floats);

@@ -71,6 +71,7 @@ void add_numbers(const SimulatedPlan& plan, Json& out) {
   out["seconds"] = simulation.seconds;
   out["communication_seconds"] = simulation.communication_seconds();
   out["calculation_seconds"] = simulation.calculation_seconds();
+  if (simulation.handling_seconds() > 0) out["handling_seconds"] = simulation.handling_seconds();
   out["terms"] = documents::terms_json(simulation.terms);
   out["predicted_seconds"] = plan.predicted.total();
   out["predicted_terms"] = documents::terms_json(plan.predicted);

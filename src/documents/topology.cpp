@@ -55,7 +55,10 @@ class NodeList {
       if (node.uplink.beta > 0) out["bits_per_s"] = kBitsPerFloat / node.uplink.beta;
     }
     if (node.is_server()) {
-      for (const auto& param : kServerParams) out[std::string(param.name)] = node.server.*param.value;
+      for (const auto& param : kServerParams) {
+        const double value = node.server.*param.value;
+        if (!param.is_optional || value > 0) out[std::string(param.name)] = value;
+      }
     }
     const double ratio = oversubscription(topology_, id);
     if (ratio >= 0) out["oversubscription"] = ratio;

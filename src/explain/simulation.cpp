@@ -82,6 +82,7 @@ std::string waiting_words(const Topology& topology, const PathPart& part) {
   }
   if (t.alpha > 0) list.emplace_back(t.alpha, fmt::format("{} of latency", format_seconds(t.alpha, 3)));
   if (calculation > 0) list.emplace_back(calculation, fmt::format("{} reducing", format_seconds(calculation, 3)));
+  if (t.mu > 0) list.emplace_back(t.mu, fmt::format("{} handling messages", format_seconds(t.mu, 3)));
   std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string out;
   for (const auto& [seconds, words] : list) {

@@ -18,11 +18,14 @@ std::string stage_words(const StageCost& stage, double size_floats, bool is_expl
     calculation =
         fmt::format("; then reductions of {} operands, {}", stage.fan_in, format_seconds(t.gamma + t.delta, 3));
   }
+  std::string handling;
+  if (t.mu > 0) handling = fmt::format("; handling the messages, {}", format_seconds(t.mu, 3));
   const char* half = is_explicit ? "explicit" : stage.is_gather ? "AllGather" : "ReduceScatter";
   const std::string steps = stage.num_steps > 1 ? fmt::format(" in each of {} steps", stage.num_steps) : "";
-  return fmt::format("{} ({}): {} of latency; the {} carries {} of the vector{} from {} sender{} in {}{}{}",
+  return fmt::format("{} ({}): {} of latency; the {} carries {} of the vector{} from {} sender{} in {}{}{}{}",
                      stage.label, half, format_seconds(t.alpha, 3), stage.link, format_percent(stage.volume), steps,
-                     stage.senders, stage.senders == 1 ? "" : "s", format_seconds(link, 3), incast, calculation);
+                     stage.senders, stage.senders == 1 ? "" : "s", format_seconds(link, 3), incast, calculation,
+                     handling);
 }
 
 }  // namespace gar

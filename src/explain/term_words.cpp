@@ -22,6 +22,8 @@ const char* name_of(CostTerm term, bool with_letters) {
       return with_letters ? "memory access (delta)" : "memory access";
     case CostTerm::kIncast:
       return with_letters ? "incast (epsilon)" : "incast";
+    case CostTerm::kHandling:
+      return with_letters ? "handling messages (mu)" : "handling messages";
     case CostTerm::kCalculation:
       break;
   }
@@ -113,6 +115,12 @@ const char* reason_of(const TermDifference& d, const RunKind& kind) {
                                : "senders of different steps meet on a link";
       }
       return "senders start and finish at different times, so w falls";
+    case CostTerm::kHandling:
+      if (more) {
+        return kind.has_chunks ? "messages of several chunks share the server"
+                               : "messages of different steps share the server";
+      }
+      return kind.has_chunks ? "it overlaps with communication" : "the server with the most messages is not waited for";
     default:
       break;
   }
@@ -134,6 +142,7 @@ std::vector<TermDifference> term_differences(const Terms& before, const Terms& a
     out.push_back({CostTerm::kMemoryAccess, before.delta, after.delta});
     out.push_back({CostTerm::kIncast, before.epsilon, after.epsilon});
   }
+  out.push_back({CostTerm::kHandling, before.mu, after.mu});
   std::stable_sort(out.begin(), out.end(), [](const TermDifference& a, const TermDifference& b) {
     return std::abs(a.seconds()) > std::abs(b.seconds());
   });

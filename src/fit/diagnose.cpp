@@ -128,6 +128,8 @@ std::string words_of(const Suspect& suspect) {
     what += ": senders that meet lose more (buffers, flow control, congestion control)";
   if (suspect.name == "gamma" || suspect.name == "delta")
     what += ": calculation (processor or memory speed, other programs)";
+  if (suspect.name == "mu")
+    what += ": handling messages (busy processors, interrupts, a slower way through the kernel)";
   return what;
 }
 

@@ -6,6 +6,10 @@
 // the threshold was searched for, and are checked by simulation in tests/property). Loss-free networks show a small
 // straight rise, too (measured on the virtual cluster, docs/validation.md). So a straight line is incast only if
 // counters show that packets were lost or senders paused; without counters, if it is steep.
+//
+// What handling a message costs (mu) shows where a rank handles many messages at once and bytes do not hide it: in
+// meshes and x-to-1 of short vectors. Where no such were measured, mu is not asked for and is a part of alpha. Where
+// they were, it must lower the loss by more than chance would, too.
 #include "fit/estimate.hpp"
 
 #include <fmt/format.h>
@@ -20,6 +24,8 @@ namespace {
 
 constexpr double kIncastF = 16;       // some rise against none
 constexpr double kHingeF = 8;         // a hinge against a straight line
+constexpr double kHandlingF = 16;     // messages that cost something against messages that do not
+constexpr double kShortShare = 0.3;   // of a time that does not depend on the length: a short vector
 constexpr double kDriftSlope = 0.03;  // of beta, per sender: what a straight line may rise without being incast
 constexpr double kNullSpace = 1e-6;   // singular values below it, relative to the largest
 constexpr double kPartOfDirection = 0.05;
@@ -33,7 +39,7 @@ std::string param_name(const ParamIndex& index, int p, const std::vector<std::st
 
 /// Loss per degree of freedom turns a difference of losses into an F statistic.
 double f_statistic(double simple, const Solution& rich, const Problem& problem) {
-  const double freedom = std::max(1.0, static_cast<double>(problem.size() - problem.index().size()));
+  const double freedom = std::max(1.0, static_cast<double>(problem.size() - problem.index().num_asked()));
   return (simple - rich.loss) / std::max(rich.loss / freedom, 1e-12);
 }
 
@@ -130,6 +136,30 @@ void note_negative(const Problem& problem, const EstimateOptions& options, const
   }
 }
 
+/// Are there short vectors with different numbers of messages for a latency, so that mu and alpha are not the same?
+bool has_short_meshes(const Problem& problem, const Parameters& parameters) {
+  constexpr std::size_t kEnough = 3;
+  std::vector<double> per_latency;
+  for (Eigen::Index i = 0; i < problem.size(); ++i) {
+    const Features& one = problem.features(i);
+    double fixed = 0;
+    double latencies = 0;
+    for (std::size_t level = 0; level < one.alphas.size(); ++level) {
+      fixed +=
+          one.alphas[level] * parameters.values[static_cast<std::size_t>(ParamIndex::alpha(static_cast<int>(level)))];
+      latencies = std::max(latencies, one.alphas[level]);
+    }
+    // What was measured beyond the bytes counts as well: without mu the model may know no latency like it.
+    const double bytes = seconds_of(one, parameters) - fixed;
+    if (latencies <= 0 || problem.y()(i) - bytes < kShortShare * problem.y()(i)) continue;
+    per_latency.push_back(one.handled / latencies);
+  }
+  if (per_latency.empty()) return false;
+  const double least = *std::min_element(per_latency.begin(), per_latency.end());
+  const auto many = std::count_if(per_latency.begin(), per_latency.end(), [&](double n) { return n > 1.5 * least; });
+  return per_latency.size() > kEnough && static_cast<std::size_t>(many) >= kEnough;
+}
+
 class LevelDecision {
  public:
   LevelDecision(Problem& problem, const EstimateOptions& options) : problem_(problem), options_(options) {}
@@ -142,7 +172,7 @@ class LevelDecision {
     std::vector<double> thresholds(num_levels, 1);
     Fitted out;
     for (int level = 0; level < index.num_levels(); ++level) out.most_senders.push_back(problem_.most_senders(level));
-    if (!options_.has_memory_and_incast) {
+    if (!has_incast_and_memory(options_.kind)) {
       is_free(index.delta()) = false;
       std::fill(scans.begin(), scans.end(), false);
       for (int level = 0; level < index.num_levels(); ++level) is_free(ParamIndex::epsilon(level)) = false;
@@ -150,7 +180,14 @@ class LevelDecision {
       problem_.add_noise(problem_.solve(thresholds, is_free));
     } else {
       out.incast.assign(num_levels, Incast::kPresent);
-      problem_.add_noise(problem_.solve_thresholds(thresholds, scans, is_free));
+      Solution first = problem_.solve_thresholds(thresholds, scans, is_free);
+      if (has_handling(options_.kind) && has_short_meshes(problem_, first.parameters)) {
+        problem_.ask_for_mu();
+        is_free = problem_.all_free();
+        first = problem_.solve_thresholds(thresholds, scans, is_free);
+      }
+      problem_.add_noise(first);
+      if (index.has_mu()) decide_handling(scans, thresholds, is_free, out);
       for (std::size_t level = 0; level < num_levels; ++level) decide(level, is_free, scans, thresholds, out);
     }
     out.solution = problem_.solve_thresholds(thresholds, scans, is_free);
@@ -160,6 +197,7 @@ class LevelDecision {
     out.has_threshold = scans;
     out.resampled = problem_.bootstrap(out.solution, scans, is_free, options_.num_bootstrap, options_.seed);
     bound_absent_epsilon(scans, is_free, out);
+    bound_absent_mu(scans, is_free, out);
     spread_thresholds(scans, is_free, out);
     return out;
   }
@@ -204,6 +242,21 @@ class LevelDecision {
     if (options_.has_congestion ? !*options_.has_congestion : is_small) out.incast[level] = Incast::kDrift;
   }
 
+  void decide_handling(const std::vector<bool>& scans, const std::vector<double>& thresholds, Mask& is_free,
+                       Fitted& out) {
+    const int mu = problem_.index().mu();
+    const Solution with = problem_.solve_thresholds(thresholds, scans, is_free);
+    out.is_mu_measured = is_told(null_space(problem_, with.parameters, is_free), mu);
+    Mask without = is_free;
+    without(mu) = false;
+    const Solution none = problem_.solve_thresholds(thresholds, scans, without);
+    if (!out.is_mu_measured) {
+      out.notes.emplace_back(
+          "alpha and mu cannot be told apart by these measurements; mu is held at 0 and is part of alpha");
+    }
+    if (!out.is_mu_measured || f_statistic(none.loss, with, problem_) < kHandlingF) is_free = without;
+  }
+
   // Both are paid by all that an AllReduce moves; without reductions or AllGathers gamma is left out.
   void separate_beta_and_gamma(const std::vector<bool>& scans, const std::vector<double>& thresholds, Mask& is_free,
                                Fitted& out) {
@@ -233,6 +286,19 @@ class LevelDecision {
         out.resampled[b].values[epsilon] = resampled[b].values[epsilon];
       is_free(static_cast<Eigen::Index>(epsilon)) = false;
     }
+  }
+
+  // Where messages were measured and seem to cost nothing, how much could they cost?
+  void bound_absent_mu(const std::vector<bool>& scans, Mask is_free, Fitted& out) {
+    const int mu = problem_.index().mu();
+    if (!out.is_mu_measured || is_free(mu)) return;
+    out.is_identified(mu) = true;
+    is_free(mu) = true;
+    const Solution with = problem_.solve(out.solution.parameters.thresholds, is_free);
+    const std::vector<Parameters> resampled =
+        problem_.bootstrap(with, scans, is_free, options_.num_bootstrap, options_.seed + 3);
+    const auto p = static_cast<std::size_t>(mu);
+    for (std::size_t b = 0; b < resampled.size(); ++b) out.resampled[b].values[p] = resampled[b].values[p];
   }
 
   // A straight line was taken because it is simpler; thresholds that would do as well are in the interval.

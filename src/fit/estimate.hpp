@@ -18,6 +18,7 @@ struct Fitted {
   std::vector<Incast> incast;         ///< per level
   std::vector<double> most_senders;   ///< per level
   std::vector<bool> has_threshold;    ///< per level: a hinge, and not a straight line
+  bool is_mu_measured = false;        ///< what handling a message costs was seen, or seen to be nothing
   Mask is_identified;
   bool is_sum_identified = true;  ///< 2 beta + gamma of level 0
   std::vector<std::string> notes;
@@ -26,7 +27,7 @@ struct Fitted {
 struct EstimateOptions {
   int num_bootstrap = 200;
   std::uint64_t seed = 1;
-  bool has_memory_and_incast = true;  ///< false: (alpha,beta,gamma) alone
+  ModelKind kind = ModelKind::kGenModel;  ///< what is left out: mu, or all but alpha, beta and gamma
   std::vector<std::string> level_names;
   std::optional<bool> has_congestion;  ///< what counters of meshes say; nothing: there were none
 };

@@ -1,6 +1,6 @@
 // An observation as coefficients of the model's parameters.
 //
-// GenModel is linear in alpha, beta, epsilon, gamma and delta once it is known which link of a stage is busiest and
+// GenModel is linear in alpha, beta, epsilon, gamma, delta and mu once it is known which link of a stage is busiest and
 // where incast begins. So a plan is priced on probes of the network in which all parameters but those of one level are
 // 0 and that one is 1: what comes out is how often the parameter is paid. Which level binds in a stage depends on the
 // parameters and is decided later, when there are some.
@@ -28,6 +28,7 @@ struct ParameterProbe {
   int alpha_level = -1;
   int link_level = -1;
   bool has_calculation = false;
+  bool has_handling = false;
   bool has_links = false;
 };
 
@@ -50,6 +51,7 @@ Topology probe_topology(const Topology& shape, const ParameterProbe& probe) {
     if (probe.link_level == height) node.uplink = {.beta = slower, .epsilon = kTie};
     node.server = {};
     if (probe.has_calculation) node.server = {.gamma = 1, .delta = 1};
+    if (probe.has_handling) node.server = {.mu = 1};
     nodes.push_back(std::move(node));
   }
   return {shape.name(), std::move(nodes), shape.root()};
@@ -96,6 +98,10 @@ void add_plan(const Observation& observation, const Place& place, Features& out)
   const Terms calculation = PricedPlan(plan, servers, options).cost(1);
   out.adds = size * calculation.gamma;
   out.accesses = size * calculation.delta;
+  probe = {};
+  probe.has_handling = true;
+  const Topology handlers = place_ranks(probe_topology(topology, probe), observation.servers);
+  out.handled = PricedPlan(plan, handlers, options).cost(0).mu;
 }
 
 /// All but the first server send to the first one.
@@ -133,6 +139,7 @@ void add_gather(const Observation& observation, const Topology& topology, Featur
   }
   for (int level = 0; level <= top; ++level)
     out.alphas[static_cast<std::size_t>(level)] = level == top || level == 0 ? 1 : 2;
+  out.handled = static_cast<double>(observation.servers.size());  // one at every sender, then all of them at the first
 }
 
 /// Participants below the fullest lowest switch.
@@ -206,7 +213,7 @@ Features features_of(const Observation& observation, const Place& place) {
 }
 
 void row_of(const Features& features, const Parameters& parameters, double* row) {
-  const ParamIndex index(static_cast<int>(features.alphas.size()));
+  const ParamIndex index(static_cast<int>(features.alphas.size()), parameters.values);
   std::fill(row, row + index.size(), 0.0);
   const auto share_of = [&](int level) { return level == 0 ? features.link_share : 1.0; };
   for (int level = 0; level < index.num_levels(); ++level) {
@@ -233,6 +240,7 @@ void row_of(const Features& features, const Parameters& parameters, double* row)
   }
   row[index.gamma()] = features.share * features.adds;
   row[index.delta()] = features.share * features.accesses;
+  if (index.has_mu()) row[index.mu()] = features.share * features.handled;
 }
 
 double seconds_of(const Features& features, const Parameters& parameters) {
@@ -253,8 +261,10 @@ Parameters parameters_of(const Profile& profile) {
   return out;
 }
 
-Parameters without_memory_and_incast(Parameters parameters) {
-  const ParamIndex index(static_cast<int>(parameters.thresholds.size()));
+Parameters known_to(ModelKind kind, Parameters parameters) {
+  const ParamIndex index(static_cast<int>(parameters.thresholds.size()), parameters.values);
+  if (!has_handling(kind) && index.has_mu()) parameters.values[static_cast<std::size_t>(index.mu())] = 0;
+  if (has_incast_and_memory(kind)) return parameters;
   for (int level = 0; level < index.num_levels(); ++level) {
     parameters.values[static_cast<std::size_t>(ParamIndex::epsilon(level))] = 0;
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "gar/fit.hpp"
@@ -25,15 +26,19 @@ struct ServerParam {
   Estimate Profile::*estimate;
 };
 inline constexpr std::array<ServerParam, kServerParams.size()> kFittedServerParams{
-    {{"gamma", &Profile::gamma}, {"delta", &Profile::delta}}};
+    {{"gamma", &Profile::gamma}, {"delta", &Profile::delta}, {"mu", &Profile::mu}}};
 static_assert(kFittedServerParams.back().name != nullptr, "every parameter of a server has a row");
 
-/// Parameters of a network: those of kLevelParams for level 0, for level 1, ..., then those of the servers.
+/// Parameters of a network: those of kLevelParams for level 0, for level 1, ..., then those of the servers. The last
+/// one, mu, is there where it is asked for.
 class ParamIndex {
  public:
-  explicit ParamIndex(int num_levels) : num_levels_(num_levels) {}
+  explicit ParamIndex(int num_levels, bool has_mu = true) : num_levels_(num_levels), has_mu_(has_mu) {}
+  /// That of some values.
+  ParamIndex(int num_levels, const std::vector<double>& values)
+      : ParamIndex(num_levels, std::cmp_greater(values.size(), ParamIndex(num_levels).num_asked())) {}
   [[nodiscard]] int num_levels() const { return num_levels_; }
-  [[nodiscard]] int size() const { return server(static_cast<int>(kFittedServerParams.size())); }
+  [[nodiscard]] int size() const { return num_asked() + (has_mu_ ? 1 : 0); }
   [[nodiscard]] static int alpha(int level) { return kPerLevel * level; }
   [[nodiscard]] static int beta(int level) { return kPerLevel * level + 1; }
   [[nodiscard]] static int epsilon(int level) { return kPerLevel * level + 2; }
@@ -41,6 +46,10 @@ class ParamIndex {
   [[nodiscard]] int server(int k) const { return kPerLevel * num_levels_ + k; }
   [[nodiscard]] int gamma() const { return server(0); }
   [[nodiscard]] int delta() const { return server(1); }
+  [[nodiscard]] int mu() const { return server(2); }
+  [[nodiscard]] bool has_mu() const { return has_mu_; }
+  /// How many are always asked for: all but mu, which only short vectors can tell.
+  [[nodiscard]] int num_asked() const { return server(static_cast<int>(kFittedServerParams.size()) - 1); }
   /// "alpha", "gamma".
   [[nodiscard]] const char* name(int p) const {
     return p < server(0) ? kLevelParams[static_cast<std::size_t>(p % kPerLevel)].name
@@ -52,6 +61,7 @@ class ParamIndex {
  private:
   static constexpr int kPerLevel = static_cast<int>(kLevelParams.size());
   int num_levels_;
+  bool has_mu_;
 };
 
 /// What crosses the busiest link of a level in a stage.
@@ -67,7 +77,8 @@ struct Features {
   std::vector<std::vector<LinkLoad>> stages;  ///< the loads of a stage go on at the same time
   double adds = 0;                            ///< floats that gamma is paid for
   double accesses = 0;                        ///< floats that delta is paid for
-  double share = 1;                           ///< ranks per core: calculation takes so many times as long
+  double handled = 0;                         ///< messages that mu is paid for
+  double share = 1;                           ///< ranks per core: calculation and messages take so many times as long
   double link_share = 1;                      ///< and level 0, where it is memory
 };
 
@@ -96,7 +107,7 @@ Features features_of(const Observation& observation, const Place& place);
 
 /// Values of all parameters.
 struct Parameters {
-  std::vector<double> values;      ///< in the order of ParamIndex
+  std::vector<double> values;      ///< in the order of ParamIndex, with mu or without
   std::vector<double> thresholds;  ///< w_t per level
 };
 
@@ -107,7 +118,7 @@ double seconds_of(const Features& features, const Parameters& parameters);
 
 /// The parameters that a profile has.
 Parameters parameters_of(const Profile& profile);
-/// What (alpha, beta, gamma) knows of them: delta and epsilon are 0.
-Parameters without_memory_and_incast(Parameters parameters);
+/// What a model knows of them: without mu, and for (alpha, beta, gamma) without delta and epsilon as well.
+Parameters known_to(ModelKind kind, Parameters parameters);
 
 }  // namespace gar

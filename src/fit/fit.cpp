@@ -41,7 +41,7 @@ std::vector<std::string> level_names(const Topology& topology) {
 }
 
 void check_enough(const std::vector<const Observation*>& used, const Topology& topology) {
-  const int num_params = ParamIndex(topology.height(topology.root())).size();
+  const int num_params = ParamIndex(topology.height(topology.root())).num_asked();
   const bool has_links = std::any_of(used.begin(), used.end(),
                                      [](const Observation* o) { return o->kind != ObservationKind::kReduction; });
   const int needed = has_links ? num_params + 2 : 4;
@@ -278,7 +278,7 @@ Regression regress(const Selection& selection, const Measurements& measurements,
   const bool may_leave_out = measurements.is_memory && measurements.access == OperandAccess::kCopied &&
                              without.size() < selection.admitted.size() &&
                              static_cast<int>(without.size()) >
-                                 ParamIndex(measurements.topology.height(measurements.topology.root())).size() + 2;
+                                 ParamIndex(measurements.topology.height(measurements.topology.root())).num_asked() + 2;
   if (may_leave_out) {
     const double with_error = error_of(regress_all(selection.admitted, measurements, quick, options.fit_corrections));
     const double without_error = error_of(regress_all(without, measurements, quick, options.fit_corrections));
@@ -384,6 +384,7 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
   how.num_bootstrap = options.num_bootstrap;
   how.seed = options.seed;
   how.level_names = level_names(measurements.topology);
+  if (!options.fit_mu) how.kind = ModelKind::kPaper;
   const std::optional<bool> congestion = has_congestion(observations);
   if (selection.max_senders == 0) how.has_congestion = congestion;
   Profile profile{measurements.topology,
@@ -418,6 +419,7 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
   const ParamIndex& index = problem.index();
   profile.gamma = parameter(fitted, index.gamma());
   profile.delta = parameter(fitted, index.delta());
+  if (index.has_mu()) profile.mu = parameter(fitted, index.mu());
   profile.two_beta_plus_gamma = interval_of(fitted, [&](const Parameters& x) {
     return 2 * x.values[static_cast<std::size_t>(ParamIndex::beta(0))] +
            x.values[static_cast<std::size_t>(index.gamma())];
@@ -426,6 +428,11 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
   profile.notes = fitted.notes;
   if (!found.note.empty()) profile.notes.push_back(found.note);
   note_reductions(problem, fitted, profile.notes);
+  if (!index.has_mu() && options.fit_mu && fitted.most_senders.front() > 1) {
+    profile.notes.emplace_back(
+        "what handling a message costs (mu) cannot be told from alpha: no short vectors were measured between three or "
+        "more ranks");
+  }
   add_incast_notes(profile, profile.notes);
   const Eigen::VectorXd predicted = problem.predict(fitted.solution.parameters);
   const std::vector<double> factors = factors_of(found.used, profile.corrections);
@@ -440,8 +447,7 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
 
 double predict_seconds(const Observation& observation, const Profile& profile, ModelKind kind) {
   const Parameters parameters = parameters_of(profile);
-  return seconds_of(features_of(observation, place_of(profile)),
-                    kind == ModelKind::kAbc ? without_memory_and_incast(parameters) : parameters);
+  return seconds_of(features_of(observation, place_of(profile)), known_to(kind, parameters));
 }
 
 }  // namespace gar

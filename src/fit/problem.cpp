@@ -1,10 +1,10 @@
 // Robust, non-negative regression of measured times on the model's parameters.
 //
-// Problem: T_i = row_i(x, w) x, where x holds alpha, beta, epsilon per level, gamma and delta, w the thresholds. Noise
-// is relative, so errors are divided by the noise of each median. The loss is Huber's, minimised by reweighting; within
-// a reweighting the rows are fixed and non-negative least squares gives x. Rows change with x only where another level
-// becomes the bottleneck of a stage; a few rounds settle that. Thresholds are scanned over whole numbers, level by
-// level.
+// Problem: T_i = row_i(x, w) x, where x holds alpha, beta, epsilon per level, gamma, delta and mu, w the thresholds.
+// Noise is relative, so errors are divided by the noise of each median. The loss is Huber's, minimised by reweighting;
+// within a reweighting the rows are fixed and non-negative least squares gives x. Rows change with x only where another
+// level becomes the bottleneck of a stage; a few rounds settle that. Thresholds are scanned over whole numbers, level
+// by level.
 //
 // Intervals come from a wild bootstrap (Wu 1986; Liu 1988): every fitted time is disturbed by its own residual with a
 // random sign, residuals being divided by 1 - leverage, since a fit bends towards its data. It needs no assumption that
@@ -45,7 +45,7 @@ double noise_of(const Observation& observation) {
 
 Problem::Problem(const std::vector<const Observation*>& observations, const Place& place,
                  const std::vector<double>& corrections)
-    : index_(place.topology.height(place.topology.root())) {
+    : index_(place.topology.height(place.topology.root()), /*has_mu=*/false) {
   const auto n = static_cast<Eigen::Index>(observations.size());
   y_.resize(n);
   noise_.resize(n);
@@ -127,7 +127,7 @@ Solution Problem::solve(const std::vector<double>& thresholds, const Mask& is_fr
     Parameters idle = start;
     idle.values[static_cast<std::size_t>(ParamIndex::beta(level))] = 0;
     const Solution trial = solve_from(idle, without);
-    const double freedom = std::max(1.0, static_cast<double>(size() - index_.size()));
+    const double freedom = std::max(1.0, static_cast<double>(size() - index_.num_asked()));
     if (trial.loss > best.loss + kIdleF * std::max(best.loss / freedom, 1e-9)) continue;
     best = trial;
     start = idle;

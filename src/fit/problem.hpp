@@ -27,6 +27,8 @@ class Problem {
   [[nodiscard]] Eigen::Index size() const { return y_.size(); }
   [[nodiscard]] const ParamIndex& index() const { return index_; }
   [[nodiscard]] const Eigen::VectorXd& y() const { return y_; }
+  /// From now on mu is among the parameters. At first it is not.
+  void ask_for_mu() { index_ = ParamIndex(index_.num_levels(), true); }
   [[nodiscard]] const Features& features(Eigen::Index i) const { return features_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] Eigen::VectorXd predict(const Parameters& parameters) const;
   /// All parameters may be above 0.

@@ -58,7 +58,8 @@ class Overlay {
     if (!is_new) return found->second;
     const double share = profile_.cores > 0 ? std::max(1.0, static_cast<double>(num_ranks) / profile_.cores) : 1.0;
     Node node = topology_.node(id);
-    node.server = {.gamma = profile_.gamma.value * share, .delta = profile_.delta.value * share};
+    node.server = {
+        .gamma = profile_.gamma.value * share, .delta = profile_.delta.value * share, .mu = profile_.mu.value * share};
     if (!profile_.levels.empty()) {
       const double link_share = profile_.is_memory ? share : 1.0;
       node.alpha = profile_.levels.front().alpha.value / 2 * link_share;

@@ -78,6 +78,11 @@ class Comparison {
     add("delta", before_.delta, after_.delta,
         fmt::format("memory access {} {}", longer(before_.delta.value, after_.delta.value),
                     from_to(before_.delta, after_.delta, "s per float")));
+    if (before_.mu.is_identified || after_.mu.is_identified) {
+      add("mu", before_.mu, after_.mu,
+          fmt::format("handling a message {} {}", longer(before_.mu.value, after_.mu.value),
+                      from_to(before_.mu, after_.mu, "s per message")));
+    }
     add("2 beta + gamma", before_.two_beta_plus_gamma, after_.two_beta_plus_gamma,
         fmt::format("sending twice and adding (2 beta + gamma) {} {}",
                     longer(before_.two_beta_plus_gamma.value, after_.two_beta_plus_gamma.value),

@@ -2,8 +2,9 @@
 //
 // Notation: S floats, w(f) the incast degree of an exchange among f servers, e(f) = max(w(f) - w_t, 0) * epsilon.
 // A step in which f servers exchange pieces of s floats costs
-//     alpha + (f - 1) s (beta + e(f)) + (f - 1) s gamma + (f + 1) s delta
+//     alpha + (f - 1) s (beta + e(f)) + 2 (f - 1) mu + (f - 1) s gamma + (f + 1) s delta
 // and its mirror image in the AllGather the same without the last two terms. Everything below is a sum of such steps.
+// (In Reduce-Broadcast one server handles f - 1 messages and every other one, which makes f mu of them.)
 //
 // The table at the end gives them by the name of the algorithm (src/plan/algorithms/registry.cpp).
 //
@@ -38,6 +39,7 @@ Terms both_halves(std::int64_t f, double s, const OneSwitch& p, double steps = 1
   t.epsilon = 2 * steps * (fan_in - 1) * s * excess(p, f) * p.epsilon;
   t.gamma = steps * (fan_in - 1) * s * p.gamma;
   t.delta = steps * (fan_in + 1) * s * p.delta;
+  t.mu = 2 * steps * 2 * (fan_in - 1) * p.mu;
   return t;
 }
 
@@ -57,13 +59,15 @@ OneSwitch one_switch_params(const Topology& topology, IncastDegree degree) {
           server.server.delta,
           server.uplink.epsilon,
           server.uplink.incast_threshold,
-          degree};
+          degree,
+          server.server.mu};
 }
 
 Terms closed_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p) {
   if (n == 1) return {};
   Terms t = both_halves(n, size_floats, p);
   t.epsilon = static_cast<double>(n - 1) * size_floats * (excess(p, n) + excess(p, 2)) * p.epsilon;
+  t.mu = 2 * static_cast<double>(n) * p.mu;
   return t;
 }
 
@@ -113,6 +117,7 @@ Terms closed_hierarchical_ring(const std::vector<std::int64_t>& factors, double 
 Terms printed_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p) {
   Terms t = closed_reduce_broadcast(n, size_floats, p);
   t.epsilon = 2 * static_cast<double>(n - 1) * size_floats * excess(p, n) * p.epsilon;
+  t.mu = 0;
   return t;
 }
 
@@ -120,6 +125,7 @@ Terms printed_abc_reduce_broadcast(std::int64_t n, double size_floats, const One
   Terms t = closed_reduce_broadcast(n, size_floats, p);
   t.epsilon = 0;
   t.delta = 0;
+  t.mu = 0;
   t.gamma *= 2;
   return t;
 }

@@ -4,6 +4,7 @@
 #include "model/link_loads.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace gar {
 
@@ -55,7 +56,8 @@ double excess_of(const LinkParams& link, std::int64_t num_senders, const ModelOp
 
 LinkCost cost_of_load(const LinkParams& link, double load, std::int64_t num_senders, const ModelOptions& options) {
   if (num_senders == 0) return {};
-  const double e = options.kind == ModelKind::kAbc ? 0 : load * excess_of(link, num_senders, options) * link.epsilon;
+  const double e =
+      has_incast_and_memory(options.kind) ? load * excess_of(link, num_senders, options) * link.epsilon : 0;
   return {load * link.beta, e};
 }
 
@@ -78,7 +80,7 @@ void Busy::trim() {
   first_instance += begin;
   begin = 0;
   end = calculation.size();
-  const auto rests = [&](std::size_t r) { return calculation[r].gamma == 0 && calculation[r].delta == 0; };
+  const auto rests = [&](std::size_t r) { return calculation[r] == ServerParams{}; };
   while (begin < end && rests(begin)) ++begin;
   while (begin < end && rests(end - 1)) --end;
   calculation = {calculation.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -99,6 +101,7 @@ void Busy::add(const Busy& other, std::size_t at_instance, std::size_t at_rank) 
     ServerParams& to = calculation[at_rank + other.first_rank + r];
     to.gamma += other.calculation[r].gamma;
     to.delta += other.calculation[r].delta;
+    to.mu += other.calculation[r].mu;
   }
 }
 
@@ -167,6 +170,29 @@ Bottleneck LoadCounter::count(const std::vector<Transfer>& transfers, const Mode
   }
   touched_.clear();
   return worst;
+}
+
+MessageCount messages_of(const Stage& digit_stage) {
+  const bool is_ring = digit_stage.kind == StageKind::kRing;
+  const std::int64_t others = digit_stage.radix < 2 ? 0 : is_ring ? 1 : digit_stage.radix - 1;
+  return {others, others};
+}
+
+MessageCount messages_of(const Step& step) {
+  const auto num_peers = [](const std::vector<Message>& messages) {
+    const auto by_peer = [](const Message& a, const Message& b) { return a.peer < b.peer; };
+    if (!std::is_sorted(messages.begin(), messages.end(), by_peer)) {  // a program out of a file
+      std::set<std::int32_t> peers;
+      for (const Message& m : messages) peers.insert(m.peer);
+      return static_cast<std::int64_t>(peers.size());
+    }
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      if (i == 0 || messages[i].peer != messages[i - 1].peer) ++count;
+    }
+    return count;
+  };
+  return {num_peers(step.sends), num_peers(step.recvs)};
 }
 
 // Sweeps the ends of the received intervals: between two ends the number of operands is constant.

@@ -1,6 +1,7 @@
 // What one stage puts on the links of a tree, and what that costs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ struct PricingTree {
   ExpandedTree tree;
   std::vector<double> latency;    ///< sum of alpha from the tree's root (included) down to each instance (included)
   bool is_uniform = true;         ///< below every switch all servers have the same latency
-  bool has_equal_servers = true;  ///< all servers have the same gamma and delta
+  bool has_equal_servers = true;  ///< all servers have the same gamma, delta and mu
 };
 PricingTree make_pricing_tree(const Topology& topology, NodeId node);
 
@@ -33,7 +34,7 @@ LinkCost cost_of_load(const LinkParams& link, double load, std::int64_t num_send
 /// How long each link direction and each server is busy with all stages of a (sub-)plan, per float of the vector.
 struct Busy {
   std::vector<LinkCost> up, down;         ///< per instance
-  std::vector<ServerParams> calculation;  ///< per rank: seconds of adding and of memory access
+  std::vector<ServerParams> calculation;  ///< per rank: seconds of adding and of memory access; of messages, per chunk
   [[nodiscard]] bool is_wanted() const { return !up.empty(); }
   std::size_t first_instance = 0;  ///< what up[0], down[0] and calculation[0] stand for, after trim()
   std::size_t first_rank = 0;
@@ -84,6 +85,28 @@ class LoadCounter {
   const PricingTree& tree_;
   std::vector<Load> up_, down_;
   std::vector<std::int32_t> touched_;
+};
+
+/// Messages that a rank handles in one step. All that it sends to one other rank is one message.
+struct MessageCount {
+  std::int64_t sent = 0;
+  std::int64_t received = 0;
+};
+/// Of one step of a digit stage: the same for every rank that takes part. A new kind of stage is a line here. O(1).
+MessageCount messages_of(const Stage& digit_stage);
+/// Of one step of a program.
+MessageCount messages_of(const Step& step);
+
+/// The slowest sender and the slowest receiver of a step found so far. One must have sent before the other receives, so
+/// the step costs both.
+struct Handling {
+  double sending = 0;  ///< seconds
+  double receiving = 0;
+  void offer(const MessageCount& messages, double mu) {
+    sending = std::max(sending, static_cast<double>(messages.sent) * mu);
+    receiving = std::max(receiving, static_cast<double>(messages.received) * mu);
+  }
+  [[nodiscard]] double seconds() const { return sending + receiving; }
 };
 
 /// What a rank's receives of one step cost it.

@@ -36,6 +36,14 @@ void PricedPlan::for_steps(F f) const {
   }
 }
 
+const Resource& PricedPlan::busiest(double chunk_floats) const {
+  const Resource* most = &busiest_;
+  for (const Resource& server : handlers_) {
+    if (server.at(chunk_floats).total() > most->at(chunk_floats).total()) most = &server;
+  }
+  return *most;
+}
+
 Terms PricedPlan::cost(double size_floats) const { return pipelined_cost(size_floats, num_chunks_); }
 
 // One chunk's way through all stages, then one more chunk per turn of whatever is slowest to take the next one: the
@@ -44,7 +52,7 @@ Terms PricedPlan::pipelined_cost(double size_floats, std::int64_t chunks) const 
   const double chunk = size_floats / static_cast<double>(chunks);
   Terms terms = sequential_cost(chunk);
   if (chunks == 1) return terms;
-  Terms turn = chunk * busiest_.slope;
+  Terms turn = busiest(chunk).at(chunk);
   for_steps([&](const Terms& fixed, const Terms& slope) {
     const Terms step = fixed + chunk * slope;
     if (step.total() > turn.total()) turn = step;

@@ -211,18 +211,23 @@ class Pricer {
 
   void find_busiest(const Busy& all) {
     double most = 0;
+    const PricingTree& pt = tree_of({topology_.root(), 0, 0});
+    const auto name_of = [&](std::size_t where) {
+      return topology_.instance_name(pt.tree.first_rank[where], pt.tree.depth[where]);
+    };
     const auto offer = [&](const Terms& t, std::size_t where, int kind) {
       if (t.total() <= most) return;
       most = t.total();
       out_.busiest_.slope = t;
-      const PricingTree& pt = tree_of({topology_.root(), 0, 0});
       const char* what[] = {"uplink of ", "downlink of ", "calculation of "};
-      out_.busiest_.name = what[kind] + topology_.instance_name(pt.tree.first_rank[where], pt.tree.depth[where]);
+      out_.busiest_.name = what[kind] + name_of(where);
     };
-    const PricingTree& pt = tree_of({topology_.root(), 0, 0});
     for (const LinkCost& c : all.up) out_.busy_.up.push_back(c.beta + c.epsilon);
     for (const LinkCost& c : all.down) out_.busy_.down.push_back(c.beta + c.epsilon);
-    for (const ServerParams& c : all.calculation) out_.busy_.calculation.push_back(c.gamma + c.delta);
+    for (const ServerParams& c : all.calculation) {
+      out_.busy_.calculation.push_back(c.gamma + c.delta);
+      out_.busy_.handling.push_back(c.mu);
+    }
     for (std::size_t i = 1; i < all.up.size(); ++i) {
       offer({.beta = all.up[i].beta, .epsilon = all.up[i].epsilon}, i, 0);
       offer({.beta = all.down[i].beta, .epsilon = all.down[i].epsilon}, i, 1);
@@ -230,6 +235,26 @@ class Pricer {
     for (std::size_t r = 0; r < all.calculation.size(); ++r) {
       offer({.gamma = all.calculation[r].gamma, .delta = all.calculation[r].delta},
             static_cast<std::size_t>(pt.tree.leaf[r]), 2);
+    }
+    // Servers that no other one beats in messages and in calculation: the one with the most messages first.
+    std::vector<std::size_t> order;
+    for (std::size_t r = 0; r < all.calculation.size(); ++r) {
+      if (all.calculation[r].mu > 0) order.push_back(r);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      const ServerParams& x = all.calculation[a];
+      const ServerParams& y = all.calculation[b];
+      return x.mu != y.mu ? x.mu > y.mu : x.gamma + x.delta > y.gamma + y.delta;
+    });
+    double calculation = -1;
+    for (const std::size_t r : order) {
+      const ServerParams& c = all.calculation[r];
+      if (c.gamma + c.delta <= calculation) continue;
+      calculation = c.gamma + c.delta;
+      out_.handlers_.push_back(
+          {.name = "messages and calculation of " + name_of(static_cast<std::size_t>(pt.tree.leaf[r])),
+           .slope = {.gamma = c.gamma, .delta = c.delta},
+           .fixed = {.mu = c.mu}});
     }
   }
 
@@ -302,7 +327,7 @@ class Pricer {
 
   void add_calculation(const ServerParams& server, double adds, double accesses, Terms& slowest) const {
     const Terms t{.gamma = adds * server.gamma,
-                  .delta = options_.kind == ModelKind::kAbc ? 0 : accesses * server.delta};
+                  .delta = has_incast_and_memory(options_.kind) ? accesses * server.delta : 0};
     if (t.total() > slowest.total()) slowest = t;
   }
 
@@ -322,8 +347,10 @@ class Pricer {
 
   void add_busy_server(const ServerParams& server, double adds, double accesses, ServerParams& busy) const {
     busy.gamma += adds * server.gamma;
-    if (options_.kind != ModelKind::kAbc) busy.delta += accesses * server.delta;
+    if (has_incast_and_memory(options_.kind)) busy.delta += accesses * server.delta;
   }
+
+  [[nodiscard]] double mu_of(const ServerParams& server) const { return has_handling(options_.kind) ? server.mu : 0; }
 
   // Prices a digit stage in which every message carries `piece` of the vector.
   void digit_stage(Draft& draft, SubPlanId id, const Stage& st, double piece) {
@@ -364,7 +391,17 @@ class Pricer {
     cost.fixed.alpha = steps * longest_path(pt, id, offset, st);
     cost.slope.beta = steps * worst.beta;
     cost.slope.epsilon = steps * worst.epsilon;
-    StageCost gather = cost;  // the mirror image of a digit stage loads every link in the same way
+    const MessageCount messages = messages_of(st);
+    Handling handling;
+    if (pt.has_equal_servers) {
+      handling.offer(messages, mu_of(server_at(pt, 0)));
+    } else {
+      for (std::int64_t k = 0; k < index_.num_active_before(id); ++k) {
+        handling.offer(messages, mu_of(server_at(pt, offset + index_.rank_of_active(id, k))));
+      }
+    }
+    cost.fixed.mu = steps * handling.seconds();
+    StageCost gather = cost;  // the mirror image of a digit stage loads every link and server in the same way
     gather.is_gather = true;
     gather.fan_in = 1;
 
@@ -379,10 +416,13 @@ class Pricer {
       }
     }
     cost.slope += slowest;
-    if (busy.is_wanted() && out_.has_scatter_) {
+    if (busy.is_wanted()) {
+      const double handled = steps * halves * static_cast<double>(messages.sent + messages.received);
       for (std::int64_t k = 0; k < index_.num_active_before(id); ++k) {
         const std::int64_t r = offset + index_.rank_of_active(id, k);
-        add_busy_server(server_at(pt, r), adds, accesses, busy.calculation[static_cast<std::size_t>(r)]);
+        ServerParams& at_rank = busy.calculation[static_cast<std::size_t>(r)];
+        if (out_.has_scatter_) add_busy_server(server_at(pt, r), adds, accesses, at_rank);
+        at_rank.mu += handled * mu_of(server_at(pt, r));
       }
     }
     draft.placed.scatter.push_back(std::move(cost));
@@ -464,8 +504,10 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
   struct StepData {
     std::vector<Transfer> transfers;  // sorted by sender
     Terms slowest;
+    Handling handling;  // the mirror image has the same: who sent a message receives it there
     std::int64_t fan_in = 0;
   };
+  const double halves = (out_.has_scatter_ ? 1 : 0) + (out_.has_gather_ ? 1 : 0);
   std::map<std::int64_t, StepData> by_step;
   RankProgram program;
   for (std::int64_t r = draft.base; r < draft.base + draft.num_ranks; ++r) {
@@ -483,8 +525,13 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
       const Calculation c = calculation_of(step.recvs, plan_.num_units);
       data.fan_in = std::max(data.fan_in, c.fan_in);
       add_calculation(server_at(pt, local), c.adds, c.accesses, data.slowest);
-      if (busy.is_wanted() && out_.has_scatter_) {
-        add_busy_server(server_at(pt, local), c.adds, c.accesses, busy.calculation[static_cast<std::size_t>(local)]);
+      const MessageCount messages = messages_of(step);
+      const double mu = mu_of(server_at(pt, local));
+      data.handling.offer(messages, mu);
+      if (busy.is_wanted()) {
+        ServerParams& at_rank = busy.calculation[static_cast<std::size_t>(local)];
+        if (out_.has_scatter_) add_busy_server(server_at(pt, local), c.adds, c.accesses, at_rank);
+        at_rank.mu += halves * static_cast<double>(messages.sent + messages.received) * mu;
       }
     }
   }
@@ -498,6 +545,7 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
     const Bottleneck worst = counter.count(data.transfers, options_, cost.fixed.alpha, counts ? busy : none);
     out_.max_excess_ = std::max(out_.max_excess_, worst.max_excess);
     name_link(span, pt, worst, cost);
+    cost.fixed.mu = data.handling.seconds();
     cost.slope.beta = worst.beta;
     cost.slope.epsilon = worst.epsilon;
     if (!is_gather) cost.slope += data.slowest;

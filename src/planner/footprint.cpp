@@ -15,7 +15,8 @@ namespace {
 double link_seconds(const LinkParams& link, double load, std::int64_t senders, const ModelOptions& options,
                     double& epsilon) {
   const auto w = static_cast<double>(senders + (options.degree == IncastDegree::kParticipants ? 1 : 0));
-  epsilon = options.kind == ModelKind::kAbc ? 0 : load * std::max(w - link.incast_threshold, 0.0) * link.epsilon;
+  epsilon = 0;
+  if (has_incast_and_memory(options.kind)) epsilon = load * std::max(w - link.incast_threshold, 0.0) * link.epsilon;
   return load * link.beta;
 }
 
@@ -28,6 +29,17 @@ void merge_link(std::vector<FootprintLink>& links, const FootprintLink& use) {
     }
   }
   links.push_back(use);
+}
+
+void merge_server(std::vector<ServerUse>& servers, const ServerUse& use) {
+  for (ServerUse& known : servers) {
+    if (known.server == use.server) {
+      known.busy = std::max(known.busy, use.busy);
+      known.handling = std::max(known.handling, use.handling);
+      return;
+    }
+  }
+  servers.push_back(use);
 }
 
 // One stage of `steps` equal steps: every active rank sends `fan - 1` pieces and reduces fan of them.
@@ -51,11 +63,15 @@ StagePrice add_stage(Footprint& f, std::int64_t fan, double piece, double steps,
     }
   }
   double slowest = -1;
+  double handling = 0;  // of one step, by the slowest: what it sends and what it receives
   for (ServerUse& use : f.servers) {
-    const double gamma = steps * others * piece * use.server.gamma;
-    const double delta =
-        options.kind == ModelKind::kAbc ? 0 : steps * static_cast<double>(fan + 1) * piece * use.server.delta;
+    const ServerParams server = known_to(options.kind, use.server);
+    const double gamma = steps * others * piece * server.gamma;
+    const double delta = steps * static_cast<double>(fan + 1) * piece * server.delta;
     use.busy += gamma + delta;
+    const double messages = 2 * others * server.mu;
+    use.handling += 2 * steps * messages;
+    handling = std::max(handling, messages);
     if (gamma + delta > slowest) {
       slowest = gamma + delta;
       price.slope.gamma = gamma;
@@ -63,7 +79,8 @@ StagePrice add_stage(Footprint& f, std::int64_t fan, double piece, double steps,
     }
   }
   price.fixed.alpha = 2 * steps * latency;
-  f.steps.emplace_back(latency, worst + std::max(slowest, 0.0) / steps);
+  price.fixed.mu = 2 * steps * handling;
+  f.steps.emplace_back(latency + handling, worst + std::max(slowest, 0.0) / steps);
   f.fixed += price.fixed;
   f.slope += price.slope;
   return price;
@@ -78,19 +95,26 @@ double Footprint::busiest() const {
   return most;
 }
 
+double Footprint::busiest_handling() const {
+  double most = 0;
+  for (const ServerUse& use : servers) most = std::max(most, use.handling);
+  return most;
+}
+
 double Footprint::pipelined_seconds(double size_floats, std::int64_t chunks) const {
   const double chunk = size_floats / static_cast<double>(chunks);
   const double fill = seconds(chunk);
   if (chunks == 1) return fill;
   double turn = chunk * busiest();
-  for (const auto& [alpha, rate] : steps) turn = std::max(turn, alpha + chunk * rate);
+  for (const ServerUse& use : servers) turn = std::max(turn, use.handling + chunk * use.busy);
+  for (const auto& [fixed_part, rate] : steps) turn = std::max(turn, fixed_part + chunk * rate);
   return fill + static_cast<double>(chunks - 1) * turn;
 }
 
 Footprint server_footprint(const Node& server) {
   Footprint f;
   f.links = {{server.uplink, 1, 0, 0}};
-  f.servers = {{server.server, 0}};
+  f.servers = {{server.server, 0, 0}};
   f.latency = server.alpha;
   return f;
 }
@@ -100,15 +124,7 @@ Footprint joined(const std::vector<Footprint>& children) {
   for (std::size_t c = 1; c < children.size(); ++c) {
     const Footprint& f = children[c];
     for (const FootprintLink& use : f.links) merge_link(out.links, use);
-    for (const ServerUse& use : f.servers) {
-      const auto it = std::find_if(out.servers.begin(), out.servers.end(),
-                                   [&](const ServerUse& known) { return known.server == use.server; });
-      if (it == out.servers.end()) {
-        out.servers.push_back(use);
-      } else {
-        it->busy = std::max(it->busy, use.busy);
-      }
-    }
+    for (const ServerUse& use : f.servers) merge_server(out.servers, use);
     out.latency = std::max(out.latency, f.latency);
     if ((f.fixed + f.slope).total() > (out.fixed + out.slope).total()) {
       out.fixed = f.fixed;
@@ -190,14 +206,8 @@ Footprint counted_footprint(const std::vector<Piece>& placement, const Topology&
     const bool is_active = std::binary_search(owners.begin(), owners.end(), rank);
     if (!is_active && busy == nullptr) continue;
     const ServerParams& server = topology.node(tree.node[static_cast<std::size_t>(tree.leaf[r])]).server;
-    const double used = busy != nullptr ? busy->calculation[r] : 0;
-    const auto it =
-        std::find_if(out.servers.begin(), out.servers.end(), [&](const ServerUse& u) { return u.server == server; });
-    if (it == out.servers.end()) {
-      out.servers.push_back({server, used});
-    } else {
-      it->busy = std::max(it->busy, used);
-    }
+    merge_server(out.servers, busy != nullptr ? ServerUse{server, busy->calculation[r], busy->handling[r]}
+                                              : ServerUse{server, 0, 0});
   }
   return out;
 }

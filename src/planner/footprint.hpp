@@ -21,7 +21,8 @@ struct FootprintLink {
 
 struct ServerUse {
   ServerParams server;
-  double busy = 0;
+  double busy = 0;      ///< with calculation, seconds per float of the vector
+  double handling = 0;  ///< with messages, seconds for every chunk
 };
 
 struct Footprint {
@@ -29,15 +30,17 @@ struct Footprint {
   std::vector<ServerUse> servers;    ///< kinds of active servers
   double latency = 0;                ///< longest way from the subtree's top to an active server, both included
   std::int64_t active = 1;
-  Terms fixed;                                   ///< of all stages so far, both halves: alpha
+  Terms fixed;                                   ///< of all stages so far, both halves: alpha and mu
   Terms slope;                                   ///< per float of the vector
-  std::vector<std::pair<double, double>> steps;  ///< {alpha, slope} of each kind of step
+  std::vector<std::pair<double, double>> steps;  ///< {alpha and mu, slope} of each kind of step
 
   [[nodiscard]] double seconds(double size_floats) const { return (fixed + size_floats * slope).total(); }
   /// With the vector in chunks, as PricedPlan::pipelined_cost says.
   [[nodiscard]] double pipelined_seconds(double size_floats, std::int64_t chunks) const;
   /// Busiest link direction or server, seconds per float.
   [[nodiscard]] double busiest() const;
+  /// The most that a server spends on the messages of a chunk, seconds.
+  [[nodiscard]] double busiest_handling() const;
 };
 
 /// A server below its uplink.

@@ -40,7 +40,7 @@ struct Candidate {
 /// The most favourable parameters that occur in a topology.
 OneSwitch best_case(const Topology& topology, const ModelOptions& options) {
   const double inf = std::numeric_limits<double>::infinity();
-  OneSwitch p{inf, inf, inf, inf, inf, 0, options.degree};
+  OneSwitch p{inf, inf, inf, inf, inf, 0, options.degree, inf};
   double server_alpha = inf;
   double switch_alpha = inf;
   for (NodeId id = 0; id < topology.num_nodes(); ++id) {
@@ -55,9 +55,11 @@ OneSwitch best_case(const Topology& topology, const ModelOptions& options) {
     p.incast_threshold = std::max(p.incast_threshold, n.uplink.incast_threshold);
     p.gamma = std::min(p.gamma, n.server.gamma);
     p.delta = std::min(p.delta, n.server.delta);
+    p.mu = std::min(p.mu, n.server.mu);
   }
   p.alpha = 2 * server_alpha + switch_alpha;
-  if (options.kind == ModelKind::kAbc) p.epsilon = p.delta = 0;
+  if (!has_incast_and_memory(options.kind)) p.epsilon = p.delta = 0;
+  if (!has_handling(options.kind)) p.mu = 0;
   return p;
 }
 

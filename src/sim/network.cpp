@@ -96,7 +96,7 @@ std::int32_t Network::instance_of(const NodePlace& place) const {
 LinkState Network::link(std::int32_t instance, bool is_down) const {
   const LinkParams& p = topology_.node(node(instance)).uplink;
   LinkState out{.beta = p.beta,
-                .epsilon = model_ == ModelKind::kAbc ? 0 : p.epsilon,
+                .epsilon = has_incast_and_memory(model_) ? p.epsilon : 0,
                 .threshold = p.incast_threshold,
                 .extra_senders = extra_senders_};
   const auto it = conditions_.find(2 * std::int64_t{instance} + (is_down ? 1 : 0));
@@ -112,12 +112,12 @@ LinkId Network::link_id(std::int32_t instance, bool is_down) const {
 }
 
 ServerParams Network::server(std::int32_t rank) const {
-  ServerParams out = topology_.node(node(leaf(rank))).server;
-  if (model_ == ModelKind::kAbc) out.delta = 0;
+  ServerParams out = known_to(model_, topology_.node(node(leaf(rank))).server);
   const auto it = slow_.find(rank);
   if (it != slow_.end()) {
     out.gamma *= it->second;
     out.delta *= it->second;
+    out.mu *= it->second;
   }
   return out;
 }

@@ -41,6 +41,8 @@ void Programs::append(const Step& step, std::int64_t repeat) {
   out.sends = static_cast<std::uint32_t>(begin);
   merge(step.sends, out.num_send_runs, out.num_sends);
   merge(step.recvs, out.num_recv_runs, out.num_recvs);
+  out.sent = out.num_sends;
+  out.received = out.num_recvs;
   if (runs_.size() >= std::uint64_t{1} << 32) throw PlanError("the plan has too many messages to simulate");
   const Calculation c = calculation_of(step.recvs, num_units_);
   out.adds = c.adds;

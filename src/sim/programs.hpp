@@ -29,6 +29,8 @@ struct SimStep {
   std::uint32_t num_recv_runs = 0;
   std::uint32_t num_sends = 0;
   std::uint32_t num_recvs = 0;
+  std::uint32_t sent = 0;  ///< messages that the rank itself handles, whatever num_sends and num_recvs count in a world
+  std::uint32_t received = 0;
   double adds = 0;      ///< sum of (f - 1) s over the reductions, as a fraction of the vector
   double accesses = 0;  ///< sum of (f + 1) s
 };

@@ -45,7 +45,9 @@ class OnOneSwitch : public ::testing::TestWithParam<IncastDegree> {};
 TEST_P(OnOneSwitch, EvaluatorsEqualClosedForms) {
   std::size_t num_cases = 0;
   for (std::int64_t n = 2; n <= 64; ++n) {
-    const Topology star = make_tree({n});
+    PaperParams parameters;
+    if (n % 3 > 0) parameters.server.mu = 1e-4 * static_cast<double>(n);
+    const Topology star = make_tree({n}, parameters);
     const OneSwitch params = one_switch_params(star, GetParam());
     const ModelOptions options{ModelKind::kGenModel, GetParam()};
     for (const Case& c : all_cases(n)) {
@@ -83,6 +85,26 @@ TEST_P(OnOneSwitch, WithoutTheNewTermsGenModelIsAbc) {
       EXPECT_EQ(gen.epsilon, 0);
       EXPECT_EQ(gen, PricedPlan(c.plan, star, {ModelKind::kAbc, GetParam()}).cost(1e8));
       EXPECT_EQ(gen, PricedPlan(c.plan, full, {ModelKind::kAbc, GetParam()}).cost(1e8));
+    }
+  }
+}
+
+// The paper's model is GenModel on servers that handle messages for nothing, to the last digit.
+TEST_P(OnOneSwitch, WithoutMuGenModelIsThePapers) {
+  PaperParams with;
+  with.server.mu = 1e-3;
+  for (std::int64_t n = 2; n <= 64; ++n) {
+    const Topology star = make_tree({n});
+    const Topology full = make_tree({n}, with);
+    for (const Case& c : all_cases(n)) {
+      SCOPED_TRACE(c.plan.algorithm + " on " + star.name());
+      const Terms gen = PricedPlan(c.plan, star, {ModelKind::kGenModel, GetParam()}).cost(1e8);
+      EXPECT_EQ(gen.mu, 0);
+      EXPECT_EQ(gen, PricedPlan(c.plan, full, {ModelKind::kPaper, GetParam()}).cost(1e8));
+      Terms handled = PricedPlan(c.plan, full, {ModelKind::kGenModel, GetParam()}).cost(1e8);
+      EXPECT_GT(handled.mu, 0);
+      handled.mu = 0;
+      EXPECT_EQ(gen, handled);
     }
   }
 }

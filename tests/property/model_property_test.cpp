@@ -58,9 +58,11 @@ TEST(ModelProperty, ProgramsAgreeWithTheDefinition) {
     for (const double size : {1e3, 1e8}) {
       EXPECT_TRUE(test::sums_close(cost_of_programs(plan, topology, size, options), naive.cost(plan, size)));
     }
-    const ModelOptions abc{ModelKind::kAbc, options.degree};
-    EXPECT_TRUE(
-        test::sums_close(cost_of_programs(plan, topology, 1e8, abc), test::NaiveModel(topology, abc).cost(plan, 1e8)));
+    for (const ModelKind kind : {ModelKind::kPaper, ModelKind::kAbc}) {
+      const ModelOptions other{kind, options.degree};
+      EXPECT_TRUE(test::sums_close(cost_of_programs(plan, topology, 1e8, other),
+                                   test::NaiveModel(topology, other).cost(plan, 1e8)));
+    }
   });
 }
 

@@ -53,6 +53,7 @@ Topology random_star(std::mt19937_64& random, std::int64_t n, bool with_incast) 
   p.server_link.epsilon = with_incast ? log_uniform(random, 1e-11, 1e-8) : 0;
   p.server_link.incast_threshold = static_cast<double>(random() % 12);
   p.server = {log_uniform(random, 1e-11, 1e-8), log_uniform(random, 1e-11, 1e-8)};
+  if (random() % 4 > 0) p.server.mu = log_uniform(random, 1e-6, 1e-1);
   return make_tree({n}, p);
 }
 
@@ -74,6 +75,7 @@ void expect_same_terms(const Simulation& s, const Terms& closed) {
   expect_same(&Terms::gamma, "gamma");
   expect_same(&Terms::delta, "delta");
   expect_same(&Terms::epsilon, "epsilon");
+  expect_same(&Terms::mu, "mu");
 }
 
 class BarrierOnOneSwitch : public ::testing::TestWithParam<Setting> {};
@@ -91,6 +93,7 @@ TEST_P(BarrierOnOneSwitch, EqualsTheClosedForms) {
     const double size = std::floor(log_uniform(random, 1e3, 1e9));
     OneSwitch params = one_switch_params(star, setting.degree);
     if (setting.model == ModelKind::kAbc) params.epsilon = params.delta = 0;
+    if (setting.model != ModelKind::kGenModel) params.mu = 0;
     for (const Case& c : all_cases(n, size, params)) {
       SCOPED_TRACE(c.plan.algorithm + " on " + std::to_string(n) + " servers, " + std::to_string(size) + " floats");
       const Simulation s = simulate(c.plan, star, size, options);

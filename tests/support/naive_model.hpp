@@ -1,7 +1,9 @@
 // GenModel straight from its definition, slowly: the oracle for the library's evaluators.
 //
 // Every message of every step walks over the nodes between its two servers. A link direction keeps the set of its
-// senders. A step costs the longest walk, the busiest link direction and the slowest server; steps follow one another.
+// senders. A step costs the longest walk, the busiest link direction and the slowest server, and handling messages at
+// the server that is slowest at sending them and at the one that is slowest at receiving them; steps follow one
+// another.
 #pragma once
 
 #include <algorithm>
@@ -67,9 +69,13 @@ class NaiveModel {
     Terms worst_link;
     Terms worst_server;
     double longest = 0;
-    std::map<std::pair<int, bool>, Load> loads;  // link of an instance, downwards
+    std::map<std::pair<int, bool>, Load> loads;                // link of an instance, downwards
+    std::map<std::int64_t, std::set<std::int64_t>> receivers;  // of every sender
+    std::map<std::int64_t, std::set<std::int64_t>> senders;    // of every receiver
     for (const auto& [to, recvs] : by_rank) {
       for (const Message& m : recvs) {
+        receivers[m.peer].insert(to);
+        senders[to].insert(m.peer);
         std::vector<int> up = way_to_root(m.peer);
         std::vector<int> down = way_to_root(to);
         int top = -1;
@@ -97,14 +103,24 @@ class NaiveModel {
       const auto w = static_cast<double>(load.senders.size()) + (options_.degree == IncastDegree::kParticipants);
       Terms t;
       t.beta = load.floats * link.beta;
-      if (options_.kind == ModelKind::kGenModel) {
+      if (options_.kind != ModelKind::kAbc) {
         t.epsilon = load.floats * std::max(w - link.incast_threshold, 0.0) * link.epsilon;
       }
       if (t.total() > worst_link.total()) worst_link = t;
     }
     Terms sum = worst_link + worst_server;
     sum.alpha = longest;
+    if (options_.kind == ModelKind::kGenModel) sum.mu = slowest_handling(receivers) + slowest_handling(senders);
     return sum;
+  }
+
+  double slowest_handling(const std::map<std::int64_t, std::set<std::int64_t>>& peers) const {
+    double slowest = 0;
+    for (const auto& [rank, others] : peers) {
+      const double mu = at(servers_[static_cast<std::size_t>(rank)]).node->server.mu;
+      slowest = std::max(slowest, static_cast<double>(others.size()) * mu);
+    }
+    return slowest;
   }
 
   // Between two neighbouring ends of received intervals the operands are the same.
@@ -124,7 +140,7 @@ class NaiveModel {
       if (operands < 2) continue;
       const double floats = static_cast<double>(*std::next(it) - *it) * floats_per_unit;
       sum.gamma += (operands - 1) * floats * server.gamma;
-      if (options_.kind == ModelKind::kGenModel) sum.delta += (operands + 1) * floats * server.delta;
+      if (options_.kind != ModelKind::kAbc) sum.delta += (operands + 1) * floats * server.delta;
     }
     return sum;
   }

@@ -6,6 +6,9 @@
 // Chunks: a rank starts a step of a chunk when it has finished the chunk's step before and started the same step of the
 // chunk before. The floats of a message wait until those that the rank has sent to the same rank before are there: in
 // the same step of the chunk before, and in the steps before of the same chunk.
+//
+// Messages: a server is at work for mu on each of a step's messages before all of them leave, and for mu on each that
+// it has received, when all of them are there, before it calculates. What it is at work on at once shares it equally.
 #pragma once
 
 #include <algorithm>
@@ -160,11 +163,15 @@ class NaiveSimulator {
     int chunk_before = -1;                    // the same step of the chunk before
     std::map<std::int64_t, double> messages;  // floats by receiver
     std::size_t num_awaited = 0;              // messages that have not arrived
-    double work = 0;                          // seconds of calculation left
+    double send_work = 0;                     // seconds of handling its messages left, before they leave
+    double work = 0;                          // seconds of handling what it has received, and of calculation, left
     bool is_started = false;
+    bool is_sent = false;
     bool is_calculating = false;
     bool is_done = false;
     double due_in = 0;
+    bool is_at_work() const { return is_started && !is_done && (!is_sent || is_calculating); }
+    double& work_left() { return is_sent ? work : send_work; }
   };
   struct Flow {
     NaiveFlow times;
@@ -190,9 +197,14 @@ class NaiveSimulator {
       std::set<std::int64_t> peers;
       for (const Message& m : step.recvs) peers.insert(m.peer);
       t.num_awaited = peers.size();
-      t.work = calculation(step.recvs, tree_.server(rank).server, floats_per_unit);
+      const ServerParams& server = tree_.server(rank).server;
+      const double mu = options_.model == ModelKind::kGenModel ? server.mu : 0;
+      t.work = calculation(step.recvs, server, floats_per_unit) + static_cast<double>(peers.size()) * mu;
+      t.send_work = static_cast<double>(t.messages.size()) * mu;
       for (const SlowServer& s : options_.slow_servers) {
-        if (s.rank == rank) t.work *= s.factor;
+        if (s.rank != rank) continue;
+        t.work *= s.factor;
+        t.send_work *= s.factor;
       }
       before = static_cast<int>(tasks_.size());
       task_of_[{rank, chunk, step.number}] = before;
@@ -217,7 +229,7 @@ class NaiveSimulator {
       if (f < 2) continue;
       const double s = static_cast<double>(*std::next(it) - *it) * floats_per_unit;
       seconds += (f - 1) * s * server.gamma;
-      if (options_.model == ModelKind::kGenModel) seconds += (f + 1) * s * server.delta;
+      if (options_.model != ModelKind::kAbc) seconds += (f + 1) * s * server.delta;
     }
     return seconds;
   }
@@ -241,10 +253,15 @@ class NaiveSimulator {
       for (Task& t : tasks_) {
         if (t.is_done) continue;
         if (!t.is_started && may_start(t, first_open)) {
-          start(t);
+          t.is_started = true;
+          t.times.start = now_;
           changed = true;
         }
-        if (t.is_started && !t.is_calculating && t.num_awaited == 0) {
+        if (t.is_started && !t.is_sent && t.send_work <= 0) {
+          send(t);
+          changed = true;
+        }
+        if (t.is_sent && !t.is_calculating && t.num_awaited == 0) {
           t.is_calculating = true;
           t.times.received = now_;
           changed = true;
@@ -259,9 +276,8 @@ class NaiveSimulator {
     }
   }
 
-  void start(Task& t) {
-    t.is_started = true;
-    t.times.start = now_;
+  void send(Task& t) {
+    t.is_sent = true;
     for (const auto& [to, floats] : t.messages) {
       Flow f;
       f.times = {t.times.rank, to, t.times.chunk, t.times.number, now_, 0, 0, floats};
@@ -339,13 +355,13 @@ class NaiveSimulator {
       f.due_in = f.is_flowing ? f.left / f.rate : f.has_latency_behind ? kForever : f.times.flowing - now_;
       step = std::min(step, f.due_in);
     }
-    std::map<std::int64_t, double> calculations;  // of a server, at once
+    std::map<std::int64_t, double> at_once;  // what a server is at work on
     for (const Task& t : tasks_) {
-      if (t.is_calculating && !t.is_done) calculations[t.times.rank] += 1;
+      if (t.is_at_work()) at_once[t.times.rank] += 1;
     }
     for (Task& t : tasks_) {
-      if (!t.is_calculating || t.is_done) continue;
-      t.due_in = t.work * calculations[t.times.rank];
+      if (!t.is_at_work()) continue;
+      t.due_in = t.work_left() * at_once[t.times.rank];
       step = std::min(step, t.due_in);
     }
     if (step == kForever) throw std::logic_error("nothing can go on");
@@ -353,7 +369,7 @@ class NaiveSimulator {
     now_ += step;
     const double due = step + kSameMoment * now_;
     for (Task& t : tasks_) {
-      if (t.is_calculating && !t.is_done) t.work = t.due_in <= due ? 0 : t.work - step / calculations[t.times.rank];
+      if (t.is_at_work()) t.work_left() = t.due_in <= due ? 0 : t.work_left() - step / at_once[t.times.rank];
     }
     std::vector<Flow> flows;
     std::swap(flows, flows_);

@@ -34,7 +34,9 @@ struct SimulationCase {
         fmt::format("{} ({} steps at rank 0, {} chunks{}) on {} servers, height {}, {} floats{}{}{}", plan.algorithm,
                     PlanIndex(plan).program(0).steps.size(), plan.num_chunks, plan.is_explicit() ? ", explicit" : "",
                     topology.num_servers(), topology.height(topology.root()), size, options.barrier ? ", barrier" : "",
-                    options.model == ModelKind::kAbc ? ", abc" : "",
+                    options.model == ModelKind::kAbc     ? ", abc"
+                    : options.model == ModelKind::kPaper ? ", paper"
+                                                         : "",
                     options.degree == IncastDegree::kParticipants ? ", participants" : "");
     for (const SlowServer& x : options.slow_servers) s += fmt::format(", rank {} slow {}", x.rank, x.factor);
     for (const LinkCondition& x : options.links) {
@@ -76,6 +78,7 @@ inline Topology with_strong_incast(std::mt19937_64& random, const Topology& topo
       (chance(random, 0.5) ? node.uplink.epsilon : node.uplink.incast_threshold) = 0;
     }
     if (chance(random, 0.3)) node.server.gamma = node.server.delta = 0;
+    if (chance(random, 0.3)) node.server.mu = 0;
   });
 }
 
@@ -185,7 +188,7 @@ inline void add_conditions(std::mt19937_64& random, const Topology& topology, st
 inline void add_model(std::mt19937_64& random, SimulationOptions& options) {
   options.barrier = chance(random, 0.25);
   if (chance(random, 0.2)) options.degree = IncastDegree::kParticipants;
-  if (chance(random, 0.1)) options.model = ModelKind::kAbc;
+  if (chance(random, 0.1)) options.model = chance(random, 0.5) ? ModelKind::kAbc : ModelKind::kPaper;
 }
 
 }  // namespace gar::test

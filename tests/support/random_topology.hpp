@@ -2,7 +2,8 @@
 //
 // A tree with exactly n servers is drawn by splitting n among the children of each switch: into equal parts that share
 // one node (an even switch) or into random parts (an uneven one). Parameters start from the paper's values and are
-// multiplied by a power of ten drawn from [-decades, decades].
+// multiplied by a power of ten drawn from [-decades, decades]. The paper has no mu: it is 0 for a third of the servers,
+// and some hundredths of a latency for the others.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +26,7 @@ struct RandomTopologyOptions {
   double uneven_probability = 0.5;  ///< chance that a switch's children differ; 0 draws even trees only
   double chain_probability = 0.1;   ///< chance that one child makes up a whole switch, where levels allow it
   double decades = 0.5;             ///< spread of every parameter; 0 keeps the paper's values
+  bool has_mu = true;               ///< servers pay for handling messages, unless decades is 0
   bool same_per_level = true;       ///< one draw of the parameters per level instead of one per node
 };
 
@@ -67,6 +69,9 @@ class RandomTree {
     node.uplink.epsilon = spread(node.uplink.epsilon);
     if (options_.decades > 0) node.uplink.incast_threshold = static_cast<double>(uniform(1, 16));
     if (level == 0) node.server = {spread(paper.server.gamma), spread(paper.server.delta)};
+    if (level == 0 && options_.has_mu && options_.decades > 0) {
+      node.server.mu = chance(1.0 / 3) ? 0 : spread(paper.alpha / 30);
+    }
     per_level_.insert_or_assign(level, node);
     return node;
   }

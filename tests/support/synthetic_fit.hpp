@@ -17,6 +17,7 @@ struct Truth {
   double delta = 5e-10;
   double epsilon = 0;
   double incast_threshold = 1;
+  double mu = 0;
 };
 
 /// What disturbs a repetition.
@@ -70,6 +71,22 @@ inline std::vector<Observation> usual_observations(std::int64_t num_ranks, doubl
   return out;
 }
 
+/// What `gar fit` measures for mu: meshes, shifts and x-to-1 with two floats of every rank.
+inline std::vector<Observation> short_observations(std::int64_t num_ranks) {
+  std::vector<Observation> out;
+  for (std::int64_t n = 3; n <= num_ranks; ++n) {
+    const double floats = 2 * static_cast<double>(n);
+    out.push_back(collective_observation(Collective::kAllGather, "cps", n, floats));
+    out.push_back(collective_observation(Collective::kAllGather, "ring", n, floats));
+    Observation gather;
+    gather.kind = ObservationKind::kGather;
+    gather.servers = first_servers(n);
+    gather.size_floats = 2;
+    out.push_back(gather);
+  }
+  return out;
+}
+
 inline Profile profile_of(const Truth& truth, const Topology& topology) {
   Profile out{topology, {}, {}, {}, {}, 0, {}, {}, {}, {}, {}, {}, false};
   LevelProfile level;
@@ -80,6 +97,7 @@ inline Profile profile_of(const Truth& truth, const Topology& topology) {
   out.levels.push_back(level);
   out.gamma.value = truth.gamma;
   out.delta.value = truth.delta;
+  out.mu.value = truth.mu;
   return out;
 }
 

@@ -37,9 +37,10 @@ inline ::testing::AssertionResult terms_close(const Terms& a, const Terms& b, do
   return ::testing::AssertionFailure() << ::testing::PrintToString(a) << " is not " << ::testing::PrintToString(b);
 }
 
-/// Latency, communication and calculation equal: links that are equally busy may split beta and epsilon differently.
+/// Latency, handling, communication and calculation equal: links that are equally busy may split beta and epsilon
+/// differently.
 inline ::testing::AssertionResult sums_close(const Terms& a, const Terms& b, double relative = 1e-9) {
-  const bool close = is_close(a.alpha, b.alpha, relative) &&
+  const bool close = is_close(a.alpha, b.alpha, relative) && is_close(a.mu, b.mu, relative) &&
                      is_close(a.beta + a.epsilon, b.beta + b.epsilon, relative) &&
                      is_close(a.gamma + a.delta, b.gamma + b.delta, relative);
   if (close) return ::testing::AssertionSuccess();

@@ -9,9 +9,12 @@
 namespace gar::cli {
 
 void add_model_options(CLI::App& verb, ModelArgs& args) {
-  verb.add_option("--model", args.model, "Cost model: genmodel, or abc, which knows neither incast nor memory access")
+  verb.add_option(
+          "--model", args.model,
+          "Cost model: genmodel; paper, without what handling a message costs (mu); or abc, which knows neither "
+          "that nor incast nor memory access")
       ->type_name("M")
-      ->check(CLI::IsMember({"genmodel", "abc"}))
+      ->check(CLI::IsMember({"genmodel", "paper", "abc"}))
       ->capture_default_str();
   verb.add_option("--incast-degree", args.degree,
                   "What w counts on a link: its senders, or all participants as in the paper's formulas")
@@ -21,12 +24,22 @@ void add_model_options(CLI::App& verb, ModelArgs& args) {
 }
 
 ModelOptions model_options(const ModelArgs& args) {
-  return {args.model == "abc" ? ModelKind::kAbc : ModelKind::kGenModel,
-          args.degree == "participants" ? IncastDegree::kParticipants : IncastDegree::kSenders};
+  const ModelKind kind = args.model == "abc"     ? ModelKind::kAbc
+                         : args.model == "paper" ? ModelKind::kPaper
+                                                 : ModelKind::kGenModel;
+  return {kind, args.degree == "participants" ? IncastDegree::kParticipants : IncastDegree::kSenders};
 }
 
 std::string model_name(const ModelOptions& options) {
-  return options.kind == ModelKind::kAbc ? "(alpha,beta,gamma)" : "GenModel";
+  switch (options.kind) {
+    case ModelKind::kAbc:
+      return "(alpha,beta,gamma)";
+    case ModelKind::kPaper:
+      return "GenModel without mu";
+    case ModelKind::kGenModel:
+      break;
+  }
+  return "GenModel";
 }
 
 CLI::Option* add_algo_option(CLI::App& verb, std::string& text, const std::string& what) {

@@ -17,7 +17,7 @@ struct ModelArgs {
 /// Adds `--model` and `--incast-degree`.
 void add_model_options(CLI::App& verb, ModelArgs& args);
 ModelOptions model_options(const ModelArgs& args);
-/// "GenModel" or "(alpha,beta,gamma)".
+/// "GenModel", "GenModel without mu" or "(alpha,beta,gamma)".
 std::string model_name(const ModelOptions& options);
 
 /// Adds `--algo`; the text goes to parse_algorithms.

@@ -20,7 +20,9 @@ void print_json(const Json& document) {
 
 Json terms_json(const Terms& terms) {
   Json j;
-  for (const TermInfo& term : kTerms) j[std::string(term.name)] = terms.*term.seconds;
+  for (const TermInfo& term : kTerms) {
+    if (!term.is_optional || terms.*term.seconds != 0) j[std::string(term.name)] = terms.*term.seconds;
+  }
   return j;
 }
 

@@ -39,7 +39,10 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
                     format_bytes(static_cast<double>(size.bytes)), model_name(options)));
   const double best = a.results.front().seconds();
   std::vector<Column> columns{{"algorithm"}, {"time", true}, {"vs best", true}};
-  add_term_columns(columns);
+  Terms sum;
+  for (const PredictRow& p : a.results) sum += p.terms;
+  const TermColumns terms(sum);
+  terms.add_columns(columns);
   if (correction) columns.insert(columns.begin() + 2, {"corrected", true});
   Table table(std::move(columns));
   for (const PredictRow& p : a.results) {
@@ -48,7 +51,7 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
                           Cell(format_seconds(p.seconds()), Paint::kBold)};
     if (correction) row.emplace_back(format_seconds(p.seconds() * correction->factor.value));
     row.emplace_back(best > 0 ? fmt::format("{:.2f}x", p.seconds() / best) : "-");
-    add_term_cells(p.terms, row);
+    terms.add_cells(p.terms, row);
     table.add_row(std::move(row));
   }
   print(table.to_string(color));

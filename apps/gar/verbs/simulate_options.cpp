@@ -25,7 +25,8 @@ void add_simulation_options(CLI::App& verb, SimulationArgs& args) {
         ->allow_extra_args(false)
         ->group("What if");
   };
-  add(Kind::kSlow, args.slow, "Calculation of a server (of all below a switch) takes FACTOR times as long");
+  add(Kind::kSlow, args.slow,
+      "Calculation of a server (of all below a switch), and handling its messages, takes FACTOR times as long");
   add(Kind::kDegrade, args.degrade, "What is left of a link's capacity; .up or .down for one direction");
   add(Kind::kFail, args.fail, "A link carries nothing any more");
   add(Kind::kBackground, args.background, "Share of a link that other traffic takes");

@@ -50,6 +50,7 @@ std::string parameter_table(const FitReport& report, bool color) {
   }
   add_parameter(table, "gamma", p.gamma, "s/float", "");
   add_parameter(table, "delta", p.delta, "s/float", "");
+  if (p.mu.is_identified) add_parameter(table, "mu", p.mu, "s/message", format_seconds(p.mu.value, 3));
   add_parameter(table, "2 beta + gamma", p.two_beta_plus_gamma, "s/float", "");
   std::string out = table.to_string(color);
   if (p.cores > 0) out += fmt::format("ranks below a lowest switch share {:.3g} cores\n", p.cores);

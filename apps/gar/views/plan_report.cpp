@@ -30,7 +30,10 @@ void print_switches(const PlanView& v, bool color) {
 
 void print_stages(const PlanView& v, bool color) {
   std::vector<Column> columns{{"half"}, {"stage"}, {"steps", true}, {"time", true}};
-  add_term_columns(columns);
+  Terms sum;
+  for (const StageCost& s : v.stages) sum += s.at(v.size.floats());
+  const TermColumns terms(sum);
+  terms.add_columns(columns);
   columns.insert(columns.end(), {{"busiest link"}, {"senders", true}});
   Table table(std::move(columns));
   for (const StageCost& s : v.stages) {
@@ -39,7 +42,7 @@ void print_stages(const PlanView& v, bool color) {
                           : s.is_gather               ? "gather"
                                                       : "scatter",
                           s.label, fmt::format("{}", s.num_steps), Cell(format_seconds(t.total()), Paint::kBold)};
-    add_term_cells(t, row);
+    terms.add_cells(t, row);
     row.emplace_back(s.link);
     row.emplace_back(fmt::format("{}", s.senders), t.epsilon > 0 ? Paint::kYellow : Paint::kPlain);
     table.add_row(std::move(row));
@@ -147,10 +150,10 @@ void print_explanation(const PlanView& v, bool color) {
   for (const SwitchChoice& s : v.answer.switches) print_switch(s, v.answer.plan.num_chunks > 1, color);
   if (v.answer.plan.num_chunks > 1) {
     const double chunk = v.size.floats() / static_cast<double>(v.answer.plan.num_chunks);
+    const Resource& busiest = v.answer.priced->busiest(chunk);
     print(fmt::format(
         "\nchunks: the first of {} takes its way through all stages; then the {} is busy {} with each of the others\n",
-        v.answer.plan.num_chunks, escaped(v.answer.priced->busiest().name),
-        format_seconds(chunk * v.answer.priced->busiest().slope.total())));
+        v.answer.plan.num_chunks, escaped(busiest.name), format_seconds(busiest.at(chunk).total())));
   }
   print_stage_words(v);
   if (v.answer.bound.seconds() > 0 && v.answer.plan.collective == Collective::kAllReduce) {

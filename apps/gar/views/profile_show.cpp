@@ -64,6 +64,9 @@ std::string parameter_table(const Profile& profile, bool color) {
   add_parameter(table, "server", {"gamma", kPerFloat}, profile.gamma, per_float);
   add_parameter(table, "", {"delta", kPerFloat}, profile.delta, per_float,
                 profile.delta.value > 0 ? fmt::format("{}/s of memory", format_bytes(4 / profile.delta.value)) : "");
+  if (profile.mu.is_identified || profile.mu.value > 0) {
+    add_parameter(table, "", {"mu", "per message"}, profile.mu, seconds);
+  }
   add_parameter(table, "", {"2 beta + gamma", kPerFloat}, profile.two_beta_plus_gamma, per_float);
   for (const LinkProfile& link : profile.links)
     add_parameter(table, "link of " + link.name, {"beta", kPerFloat}, link.beta, per_float, rate_words(link.beta));

@@ -53,8 +53,10 @@ void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
 
 void print_summary(const Scene& scene, const SimulatedPlan& plan) {
   const Simulation& s = plan.simulation;
-  print(fmt::format("\ntime        {} of communication, {} of calculation on the critical path\n",
-                    format_seconds(s.communication_seconds()), format_seconds(s.calculation_seconds())));
+  const std::string handling =
+      s.handling_seconds() > 0 ? fmt::format(", {} of handling messages", format_seconds(s.handling_seconds())) : "";
+  print(fmt::format("\ntime        {} of communication, {} of calculation{} on the critical path\n",
+                    format_seconds(s.communication_seconds()), format_seconds(s.calculation_seconds()), handling));
   print(fmt::format("terms       {}\n", term_list(s.terms)));
   if (s.engine == SimulationEngine::kClasses) {
     print(fmt::format(
@@ -220,7 +222,10 @@ void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& pla
   for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if: {}\n", escaped(words)));
   print("\n");
   std::vector<Column> columns{{"algorithm"}, {"simulated", true}, {"vs best", true}};
-  add_term_columns(columns);
+  Terms sum;
+  for (const SimulatedPlan& p : plans) sum += p.simulation.terms;
+  const TermColumns terms(sum);
+  terms.add_columns(columns);
   columns.insert(columns.end(), {{"predicted", true}, {"busiest link"}});
   Table table(std::move(columns));
   const double best = plans.front().simulation.seconds;
@@ -231,7 +236,7 @@ void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& pla
                           s.is_complete ? Cell(format_seconds(s.seconds), Paint::kBold)
                                         : Cell("> " + format_seconds(s.seconds), Paint::kYellow),
                           best > 0 && s.is_complete ? fmt::format("{:.2f}x", s.seconds / best) : "partial"};
-    add_term_cells(s.terms, row);
+    terms.add_cells(s.terms, row);
     row.emplace_back(format_seconds(p.predicted.total()));
     if (!s.links.empty()) {
       row.emplace_back(fmt::format("{}, {:.0f}%", link_name(scene.topology, s.links.front().link),

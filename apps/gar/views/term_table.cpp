@@ -5,13 +5,19 @@
 
 namespace gar::cli {
 
-void add_term_columns(std::vector<Column>& columns) {
-  for (const TermInfo& term : kTerms) columns.push_back({std::string(term.name), true});
+TermColumns::TermColumns(const Terms& largest) {
+  for (const TermInfo& term : kTerms) {
+    if (!term.is_optional || largest.*term.seconds != 0) shown_.push_back(&term);
+  }
 }
 
-void add_term_cells(const Terms& terms, std::vector<Cell>& row) {
-  for (const TermInfo& term : kTerms) {
-    const double seconds = terms.*term.seconds;
+void TermColumns::add_columns(std::vector<Column>& columns) const {
+  for (const TermInfo* term : shown_) columns.push_back({std::string(term->name), true});
+}
+
+void TermColumns::add_cells(const Terms& terms, std::vector<Cell>& row) const {
+  for (const TermInfo* term : shown_) {
+    const double seconds = terms.*term->seconds;
     row.emplace_back(format_seconds(seconds, 3), seconds == 0 ? Paint::kDim : Paint::kPlain);
   }
 }
@@ -19,6 +25,7 @@ void add_term_cells(const Terms& terms, std::vector<Cell>& row) {
 std::string term_list(const Terms& terms) {
   std::string out;
   for (const TermInfo& term : kTerms) {
+    if (term.is_optional && terms.*term.seconds == 0) continue;
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", term.name, format_seconds(terms.*term.seconds, 3));
   }
   return out;

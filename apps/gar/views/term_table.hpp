@@ -9,10 +9,19 @@
 
 namespace gar::cli {
 
-/// A column for every term, called by its name.
-void add_term_columns(std::vector<Column>& columns);
-/// The cells of these columns; terms that cost nothing are dim.
-void add_term_cells(const Terms& terms, std::vector<Cell>& row);
+/// The terms that a table shows: optional ones only where they cost something.
+class TermColumns {
+ public:
+  /// `largest`: for each term at least what any row of the table has (their sum, for example).
+  explicit TermColumns(const Terms& largest);
+  /// A column for every term, called by its name.
+  void add_columns(std::vector<Column>& columns) const;
+  /// The cells of these columns; terms that cost nothing are dim.
+  void add_cells(const Terms& terms, std::vector<Cell>& row) const;
+
+ private:
+  std::vector<const TermInfo*> shown_;
+};
 /// "alpha 1.2 ms, beta 30 ms, ...".
 std::string term_list(const Terms& terms);
 

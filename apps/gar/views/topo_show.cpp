@@ -128,7 +128,8 @@ class Drawing {
     }
     const double ratio = oversubscription(topology_, id);
     if (node.is_server()) {
-      cells.emplace_back(fmt::format("gamma {:.4g}, delta {:.4g}", node.server.gamma, node.server.delta));
+      const std::string mu = node.server.mu > 0 ? fmt::format(", mu {:.4g}", node.server.mu) : "";
+      cells.emplace_back(fmt::format("gamma {:.4g}, delta {:.4g}{}", node.server.gamma, node.server.delta, mu));
     } else if (ratio >= 0) {
       cells.emplace_back(fmt::format("{:.3g}:1 {}", ratio, ratio > 1 + 1e-9 ? "oversubscribed" : "(full bandwidth)"),
                          ratio > 1 + 1e-9 ? Paint::kYellow : Paint::kPlain);
@@ -190,9 +191,12 @@ std::string draw_topology(const Topology& topology, const TopoShowOptions& optio
       "s/float       beta: seconds for one float of 4 bytes\n"
       "incast        epsilon: extra s/float for every sender beyond the threshold\n"
       "gamma, delta  s/float added, s/float read from or written to memory\n";
+  bool has_mu = false;
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) has_mu = has_mu || topology.node(id).server.mu > 0;
+  const std::string legend = std::string(kLegend) + (has_mu ? "mu            s/message sent or received\n" : "");
   return fmt::format("{}: {}\n\n{}\n{}", paint(escaped(topology.name()), Paint::kBold, options.color),
                      topology_totals(topology), Drawing(topology, options).draw(),
-                     paint(kLegend, Paint::kDim, options.color));
+                     paint(legend, Paint::kDim, options.color));
 }
 
 }  // namespace gar::cli

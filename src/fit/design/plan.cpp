@@ -1,9 +1,10 @@
 // What `gar fit` measures.
 //
 // An x-to-x mesh (AllGather by CPS) has x - 1 senders at every port, a shift (AllGather by Ring) of the same length
-// one: the time that the mesh takes longer is the cost of several senders. CPS AllReduces add the reductions. A budget
-// that is short pays for the beginning of the plan alone, so points of a curve come in the order ends, middle,
-// quarters, ...
+// one: the time that the mesh takes longer is the cost of several senders. Both with a few bytes say what handling a
+// message costs, for both handle equally many, but the mesh pays one latency for them. CPS AllReduces add the
+// reductions. A budget that is short pays for the beginning of the plan alone, so points of a curve come in the order
+// ends, middle, quarters, ...
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,6 +19,8 @@ constexpr std::int64_t kAllCounts = 16;
 constexpr double kCountStep = 1.2;
 /// Lengths of the ping-pong in addition to those of the collectives: two floats are what two ranks can gather.
 constexpr std::int64_t kShortFloats[] = {2, 64, 1024, 16384};
+/// Of every rank in the shortest meshes, shifts and x-to-1, in which only messages cost time.
+constexpr double kShortBlock = 2;
 constexpr std::int64_t kFanIns[] = {2, 3, 4, 6, 8, 12, 16};
 
 /// When the turn of a group comes: the refinement level of its point (refinement_levels), plus one of these. What comes
@@ -27,6 +30,7 @@ constexpr double kLongMesh = 0;
 constexpr double kAdmittedMesh = 0.05;
 constexpr double kEndOfCurve = 0.1;  ///< AllReduces with the shortest and the longest vectors
 constexpr double kShortPair = 0.2;
+constexpr double kShortMesh = 0.25;
 constexpr double kInsideCurve = 0.3;  ///< AllReduces with vectors between these
 constexpr double kXToOne = 0.4;
 constexpr double kShorterMesh = 0.5;
@@ -144,6 +148,7 @@ class Planner {
       const std::vector<int> levels = refinement_levels(end - begin);
       for (std::size_t i = begin; i < end; ++i) {
         add_set(sets[i], levels[i - begin]);
+        add_short(sets[i], levels[i - begin]);
         if (scope_.max_senders > 0) add_admitted(sets[i], levels[i - begin]);
       }
       begin = end;
@@ -158,11 +163,24 @@ class Planner {
       return std::vector<Observation>{std::move(cell)};
     };
     add(admitted(gathering(set.servers, "cps", largest())), level + turn::kAdmittedMesh, level <= 1);
+    add(admitted(gathering(set.servers, "cps", short_floats(set))), level + turn::kShortMesh, level <= 1);
     for (std::size_t i = 0; i < sizes_.collective.size(); ++i) {
       const bool is_end = i == 0 || i + 1 == sizes_.collective.size();
       add(admitted(reducing(set.servers, named("cps"), sizes_.collective[i])),
           level + (is_end ? turn::kEndOfCurve : turn::kInsideCurve), level <= 1 && is_end);
     }
+  }
+
+  [[nodiscard]] static double short_floats(const ServerSet& set) {
+    return kShortBlock * static_cast<double>(num_ranks_of(set.servers));
+  }
+
+  /// What handling a message costs: a rank of the mesh handles many of them in one latency, one of the shift one.
+  void add_short(const ServerSet& set, int level) {
+    if (set.servers.size() < 3 || short_floats(set) >= sizes_.collective.front()) return;
+    add({gathering(set.servers, "cps", short_floats(set)), gathering(set.servers, "ring", short_floats(set))},
+        level + turn::kShortMesh, level <= 1);
+    if (scope_.has_messages) add({x_to_one(set.servers, short_floats(set))}, level + turn::kXToOne, false);
   }
 
   void add_set(const ServerSet& set, int level) {

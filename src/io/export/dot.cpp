@@ -29,6 +29,7 @@ std::string label(const Topology& topology, NodeId id) {
   if (!node.is_server()) text += fmt::format("\\n{} servers", topology.num_servers(id));
   text += fmt::format("\\nalpha {} s", node.alpha);
   if (node.is_server()) text += fmt::format("\\ngamma {}\\ndelta {} s/float", node.server.gamma, node.server.delta);
+  if (node.server.mu > 0) text += fmt::format("\\nmu {} s/message", node.server.mu);
   return text;
 }
 

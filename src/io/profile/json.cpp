@@ -21,7 +21,7 @@ constexpr std::int64_t kMaxProfileBytes = std::int64_t{16} << 20;
 constexpr std::string_view kEstimateWords = "an object with value, low and high";
 constexpr Incast kIncasts[] = {Incast::kUnknown, Incast::kNone, Incast::kDrift, Incast::kPresent};
 
-/// Fields of a level and of the whole profile that are estimates; all of them are needed.
+/// Fields of a level and of the whole profile that are estimates; those that are not optional are needed.
 struct LevelField {
   const char* name;
   Estimate LevelProfile::*estimate;
@@ -35,9 +35,12 @@ constexpr LevelField kLevelFields[] = {{"alpha", &LevelProfile::alpha},
 struct ProfileField {
   const char* name;
   Estimate Profile::*estimate;
+  bool is_optional = false;  ///< older files do not have it; it is written where it is known
 };
-constexpr ProfileField kProfileFields[] = {
-    {"gamma", &Profile::gamma}, {"delta", &Profile::delta}, {"two_beta_plus_gamma", &Profile::two_beta_plus_gamma}};
+constexpr ProfileField kProfileFields[] = {{"gamma", &Profile::gamma},
+                                           {"delta", &Profile::delta},
+                                           {"mu", &Profile::mu, true},
+                                           {"two_beta_plus_gamma", &Profile::two_beta_plus_gamma}};
 
 /// Fields of a score; -1 means that it says nothing.
 struct ScoreField {
@@ -242,7 +245,8 @@ Profile parse_profile(std::string_view text, const std::string& source) {
                   .provenance = std::move(place.provenance),
                   .is_memory = place.is_memory,
                   .access = place.access};
-  for (const auto& [name, estimate] : kProfileFields) {
+  for (const auto& [name, estimate, is_optional] : kProfileFields) {
+    if (is_optional && !document.find(name)) continue;
     profile.*estimate = read_estimate(document.at(name, kEstimateWords), 3 * kMaxParameter);
   }
   profile.levels = read_levels(document, profile.topology);
@@ -260,7 +264,10 @@ void write_profile(const Profile& profile, std::ostream& out) {
                                  {profile.cores, profile.is_memory, profile.access, profile.provenance});
   document["levels"] = Json::array();
   for (const LevelProfile& level : profile.levels) document["levels"].push_back(level_json(level));
-  for (const auto& [name, estimate] : kProfileFields) document[name] = estimate_json(profile.*estimate, name);
+  for (const auto& [name, estimate, is_optional] : kProfileFields) {
+    const Estimate& one = profile.*estimate;
+    if (!is_optional || one.is_identified || one.value > 0) document[name] = estimate_json(one, name);
+  }
   if (!profile.links.empty()) document["links"] = links_json(profile.links);
   if (!profile.corrections.empty()) document["corrections"] = corrections_json(profile.corrections);
   if (!profile.validation.empty()) document["validation"] = validation_json(profile.validation);

@@ -179,8 +179,10 @@ Footprint Search::priced_footprint(NodeId id, const FragmentPtr& fragment, bool 
   own = priced.own_cost(size_);
   const Terms total = priced.cost(size_);
   f.fixed.alpha = total.alpha;
+  f.fixed.mu = total.mu;
   f.slope = size_ > 0 ? 1 / size_ * total : priced.cost(1);
   f.slope.alpha = 0;
+  f.slope.mu = 0;
   f.steps = priced.steps();
   return f;
 }

@@ -116,8 +116,9 @@ bool Search::is_worth_keeping(const Option& o, const std::vector<Option>& found)
   const Footprint& f = o.footprint;
   return std::none_of(found.begin(), found.end(), [&](const Option& other) {
     const Footprint& g = other.footprint;
-    return g.active == f.active && g.fixed.alpha <= f.fixed.alpha && g.slope.total() <= f.slope.total() &&
-           g.busiest() <= f.busiest() && g.links.size() <= f.links.size();
+    return g.active == f.active && g.fixed.total() <= f.fixed.total() && g.slope.total() <= f.slope.total() &&
+           g.busiest() <= f.busiest() && g.busiest_handling() <= f.busiest_handling() &&
+           g.links.size() <= f.links.size();
   });
 }
 

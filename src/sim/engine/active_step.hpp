@@ -35,13 +35,16 @@ struct ActiveStep {
   std::uint64_t program_step = 0;  ///< of the world
   bool is_mirror = false;
   bool is_finished = false;
+  bool is_sending = false;  ///< its messages are being handled and have not left yet
   std::uint32_t num_flows_left = 0;
   std::uint32_t num_references = 0;  ///< deliveries that name it as their sender
   std::uint32_t num_expected = 0;    ///< messages
   std::uint32_t num_arrived = 0;
   double start = 0;
+  double sent = 0;                 ///< when its messages had been handled and left
   double received = 0;             ///< when the last message had arrived
   double latency_factor = 1;       ///< by jitter
+  double handling_share = 0;       ///< of its work after `received`: handling what has arrived
   double gamma_share = 0;          ///< of its calculation
   PathEnd path;                    ///< at its start
   Delivery last;                   ///< the message that arrived last

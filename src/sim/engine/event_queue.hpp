@@ -14,9 +14,9 @@
 namespace gar::sim {
 
 enum class EventKind : std::uint32_t {
-  kLatencyOver,     ///< the flows of a step that have this latency begin
-  kCalculationEnd,  ///< the first of a server's calculations ends
-  kArrival,         ///< the first of the flows that a link limits arrives
+  kLatencyOver,  ///< the flows of a step that have this latency begin
+  kWorkEnd,      ///< the first of the things that a server is at work on ends
+  kArrival,      ///< the first of the flows that a link limits arrives
 };
 
 struct Event {

@@ -193,7 +193,7 @@ void Flows<World>::observe_end(FlowIndex flow, const ActiveStep& step, double co
                                   .to = world_.rank_id(route.receiver),
                                   .chunk = step.chunk,
                                   .step = step.number,
-                                  .start = step.start,
+                                  .start = step.sent,
                                   .flowing = flowing_since_[flow],
                                   .end = timeline_.now,
                                   .floats = floats,

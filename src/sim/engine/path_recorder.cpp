@@ -5,9 +5,15 @@
 namespace gar::sim {
 
 Terms Hop::terms() const {
-  const double transfer = link == kNone ? 0 : received - begin - latency;
-  const double calculation = end - received;
-  return {latency, transfer - incast, calculation * gamma_share, calculation * (1 - gamma_share), incast};
+  const double transfer = link == kNone ? 0 : received - begin - sending - latency;
+  const double handling = (end - received) * handling_share;
+  const double calculation = end - received - handling;
+  return {.alpha = latency,
+          .beta = transfer - incast,
+          .gamma = calculation * gamma_share,
+          .delta = calculation * (1 - gamma_share),
+          .epsilon = incast,
+          .mu = sending + handling};
 }
 
 std::vector<Hop> PathRecorder::hops() const {

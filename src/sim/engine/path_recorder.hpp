@@ -26,10 +26,12 @@ struct Hop {
   double begin = 0;
   double received = 0;
   double end = 0;
+  double sending = 0;  ///< handling the messages of the step before they left
   double latency = 0;
   double incast = 0;
   std::uint32_t link = kNone;
-  double gamma_share = 0;  ///< of its calculation
+  double handling_share = 0;  ///< of end - received
+  double gamma_share = 0;     ///< of the rest of it, the calculation
 
   [[nodiscard]] Terms terms() const;
 };

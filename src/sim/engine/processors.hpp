@@ -1,4 +1,4 @@
-// The calculations of the servers. Those that a server does at the same time share it equally.
+// The work of the servers: calculations, and handling messages. What a server does at the same time shares it equally.
 #pragma once
 
 #include <cstdint>

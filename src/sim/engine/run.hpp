@@ -144,8 +144,8 @@ void Run<World>::process(const Event& event) {
     case EventKind::kLatencyOver:
       flows_.begin(event.index, event.latency);
       break;
-    case EventKind::kCalculationEnd:
-      steps_.end_calculations(event.index, event.version);
+    case EventKind::kWorkEnd:
+      steps_.end_work(event.index, event.version);
       break;
     case EventKind::kArrival:
       flows_.look_at(event.index, event.version);

@@ -1,4 +1,5 @@
-// What ranks do: steps that start when those before them are finished, messages that they wait for, and calculations.
+// What ranks do: steps that start when those before them are finished, messages that they handle and wait for, and
+// calculations.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +39,8 @@ class Steps {
   GAR_SIM_HOT void start_ready();
   /// A message has arrived. Requires that its sender has flows left.
   void deliver(const Delivery& delivery);
-  /// The first of a server's calculations should have ended.
-  void end_calculations(std::uint32_t rank, std::uint32_t version);
+  /// The first of the things that a server is at work on should have ended.
+  void end_work(std::uint32_t rank, std::uint32_t version);
   /// Forgets a step if nothing refers to it any more.
   void release(StepIndex index);
 
@@ -99,6 +100,7 @@ class Steps {
   void start(const ReadyStep& ready);
   void queue_sends(StepIndex index);
   void schedule_flows(StepIndex index);
+  void send(StepIndex index);
   void take_from_inbox(ActiveStep& step);
   void advance(std::uint32_t rank, Lane& lane);
   bool find_next_barrier();
@@ -197,11 +199,11 @@ StepIndex Steps<World>::new_step() {
   const StepIndex index = free_steps_.back();
   free_steps_.pop_back();
   ActiveStep& step = steps_[index];
-  step.is_finished = false;
+  step.is_finished = step.is_sending = false;
   step.num_references = step.num_arrived = 0;
   step.latency_factor = 1;
   step.last = {};
-  step.gamma_share = 0;
+  step.gamma_share = step.handling_share = 0;
   step.chunk_before = step.chunk_behind = kNone;
   return index;
 }
@@ -228,8 +230,24 @@ void Steps<World>::start(const ReadyStep& ready) {
   ++num_running_;
   if (step.num_flows_left > 0) queue_sends(index);
   if (!job_.options.barrier && step.chunk + 1 < job_.num_chunks) try_start(step.rank, step.chunk + 1, step.path);
-  if (step.num_flows_left > 0) schedule_flows(index);
   take_from_inbox(step);
+  const double messages = step.is_mirror ? program_step.received : program_step.sent;
+  const double seconds = messages * world_.server(step.rank).mu;
+  if (seconds > 0) {
+    step.is_sending = true;
+    schedule_processor(step.rank, processors_.add(step.rank, index, seconds, timeline_.now));
+  } else {
+    send(index);
+  }
+}
+
+// The messages of a step leave when the server has handled all of them; only then does it look at what it receives.
+template <class World>
+void Steps<World>::send(StepIndex index) {
+  ActiveStep& step = steps_[index];
+  step.is_sending = false;
+  step.sent = timeline_.now;
+  if (step.num_flows_left > 0) schedule_flows(index);
   if (step.num_arrived == step.num_expected) begin_calculation(index);
 }
 
@@ -336,7 +354,7 @@ void Steps<World>::deliver(const Delivery& delivery) {
     ActiveStep& step = steps_[active];
     if (++step.num_arrived < step.num_expected) return;
     replace(step.last, delivery);
-    begin_calculation(active);
+    if (!step.is_sending) begin_calculation(active);
     return;
   }
   std::vector<Inbox>& inboxes = inboxes_[rank];
@@ -360,28 +378,38 @@ void Steps<World>::begin_calculation(StepIndex index) {
   const ServerParams server = world_.server(step.rank);
   const double gamma = step.is_mirror ? 0 : program_step.adds * job_.chunk_floats * server.gamma;
   const double delta = step.is_mirror ? 0 : program_step.accesses * job_.chunk_floats * server.delta;
+  const double handling = (step.is_mirror ? program_step.sent : program_step.received) * server.mu;
   double seconds = gamma + delta;
-  if (!(seconds > 0)) {
+  if (!(seconds + handling > 0)) {
     finish(index);
     return;
   }
-  step.gamma_share = gamma / seconds;
-  if (job_.options.jitter > 0) seconds *= jitter(step, DelayKind::kCalculation);
-  stage_log_.add_calculation(step.stage, step.rank, seconds);
-  schedule_processor(step.rank, processors_.add(step.rank, index, seconds, timeline_.now));
+  if (seconds > 0) {
+    step.gamma_share = gamma / seconds;
+    if (job_.options.jitter > 0) seconds *= jitter(step, DelayKind::kCalculation);
+    stage_log_.add_calculation(step.stage, step.rank, seconds);
+  }
+  step.handling_share = handling / (seconds + handling);
+  schedule_processor(step.rank, processors_.add(step.rank, index, seconds + handling, timeline_.now));
 }
 
 template <class World>
 void Steps<World>::schedule_processor(std::uint32_t rank, const Processors::Next& next) {
   if (next.time == kNever) return;
-  timeline_.events.push(next.time, {.kind = EventKind::kCalculationEnd, .index = rank, .version = next.version});
+  timeline_.events.push(next.time, {.kind = EventKind::kWorkEnd, .index = rank, .version = next.version});
 }
 
 template <class World>
-void Steps<World>::end_calculations(std::uint32_t rank, std::uint32_t version) {
+void Steps<World>::end_work(std::uint32_t rank, std::uint32_t version) {
   if (!processors_.is_current(rank, version)) return;
   schedule_processor(rank, processors_.end(rank, timeline_.now, ended_));
-  for (const StepIndex index : ended_) finish(index);
+  for (const StepIndex index : ended_) {
+    if (steps_[index].is_sending) {
+      send(index);
+    } else {
+      finish(index);
+    }
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------- finishing
@@ -397,22 +425,27 @@ PathEnd Steps<World>::path_through(const ActiveStep& step) {
           .begin = step.start,
           .received = step.received,
           .end = timeline_.now,
+          .sending = step.sent - step.start,
+          .handling_share = step.handling_share,
           .gamma_share = step.gamma_share};
-  const bool has_waited = step.last.sender != kNone && step.last.time > step.start;
+  const bool has_waited = step.last.sender != kNone && step.last.time > step.sent;
   if (has_waited) {
     const ActiveStep& sender = steps_[step.last.sender];
     path = sender.path;
     hop.begin = sender.start;
     hop.from = sender.rank;
     hop.link = step.last.bottleneck;
-    const double flowing = hop.begin + latency_of(sender, world_.latency(step.last.route));
-    hop.latency = flowing - hop.begin;
+    hop.sending = sender.sent - sender.start;
+    const double flowing = sender.sent + latency_of(sender, world_.latency(step.last.route));
+    hop.latency = flowing - sender.sent;
     hop.incast = std::clamp(step.last.incast, 0.0, step.received - flowing);
     path.terms.alpha += hop.latency;
     path.terms.epsilon += hop.incast;
     path.terms.beta += step.received - flowing - hop.incast;
   }
-  const double calculation = timeline_.now - step.received;
+  const double handling = (timeline_.now - step.received) * step.handling_share;
+  const double calculation = timeline_.now - step.received - handling;
+  path.terms.mu += hop.sending + handling;
   path.terms.gamma += calculation * step.gamma_share;
   path.terms.delta += calculation * (1 - step.gamma_share);
   hop.previous = path.hop;

@@ -57,6 +57,7 @@ void ClassWorld::add_class(std::uint32_t c, const Programs& programs) {
     if (is_mirror) {
       out.number = num_steps_ - s.number - s.repeat;
       out.adds = out.accesses = 0;
+      std::swap(out.sent, out.received);
     }
     const std::uint32_t begin = s.sends + (is_mirror ? s.num_send_runs : 0);
     const std::uint32_t count = is_mirror ? s.num_recv_runs : s.num_send_runs;

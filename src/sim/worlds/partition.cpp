@@ -74,7 +74,7 @@ class Refinement {
     for (std::int32_t r = 0; r < num_ranks_; ++r) {
       const ServerParams s = network_.server(r);
       auto& c = colour[static_cast<std::size_t>(r)];
-      c = mix_in(mix_in(c, bits(s.gamma)), bits(s.delta));
+      c = mix_in(mix_in(mix_in(c, bits(s.gamma)), bits(s.delta)), bits(s.mu));
     }
     const auto nodes = static_cast<std::size_t>(end_ - root_);
     node_colour_.resize(nodes);

@@ -21,6 +21,7 @@ using test::Truth;
 using test::usual_observations;
 
 const Truth kTruth{1e-4, 1e-8, 1e-9, 5e-10, 6e-10, 4};
+const Truth kTruthWithMu{1e-4, 1e-8, 1e-9, 5e-10, 6e-10, 4, 2e-5};
 
 Measurements exact(std::vector<Observation> observations, const Truth& truth = kTruth) {
   Measurements out{make_tree({15}), 0, std::move(observations), {}, {}, false};
@@ -87,6 +88,105 @@ TEST(Fit, ExactTimesGiveExactParameters) {
   const Node& server = profile.topology.node(0);
   EXPECT_EQ(server.uplink.epsilon, level.epsilon.value);
   EXPECT_EQ(server.uplink.incast_threshold, 4);
+}
+
+std::vector<Observation> with_short(std::vector<Observation> observations, std::int64_t num_ranks) {
+  const std::vector<Observation> more = test::short_observations(num_ranks);
+  observations.insert(observations.end(), more.begin(), more.end());
+  return observations;
+}
+
+// A mesh of n: alpha + 2 (n - 1) mu; a shift: (n - 1) (alpha + 2 mu); n to 1: alpha + n mu.
+TEST(Fit, PredictsWhatMessagesCost) {
+  const Profile profile = test::profile_of({.alpha = 8, .beta = 0, .gamma = 0, .delta = 0, .mu = 1}, make_tree({15}));
+  for (const std::int64_t n : {3, 7}) {
+    const auto others = static_cast<double>(n - 1);
+    const Observation mesh = collective_observation(Collective::kAllGather, "cps", n, 1e6);
+    EXPECT_DOUBLE_EQ(predict_seconds(mesh, profile), 8 + 2 * others);
+    const Observation shift = collective_observation(Collective::kAllGather, "ring", n, 1e6);
+    EXPECT_DOUBLE_EQ(predict_seconds(shift, profile), others * 10);
+    EXPECT_DOUBLE_EQ(predict_seconds(shift, profile, ModelKind::kPaper), others * 8);
+    Observation gather;
+    gather.kind = ObservationKind::kGather;
+    gather.servers = test::first_servers(n);
+    gather.size_floats = 10;
+    EXPECT_DOUBLE_EQ(predict_seconds(gather, profile), 8 + others + 1);
+  }
+  EXPECT_EQ(predict_seconds(reduction_observation(4, 3, 10), profile), 0);
+}
+
+TEST(Fit, ExactTimesOfShortVectorsGiveMu) {
+  const Profile profile =
+      fit(exact(with_short(usual_observations(15, 2e4, 1e6), 15), kTruthWithMu), {.num_bootstrap = 20});
+  EXPECT_TRUE(profile.mu.is_identified);
+  EXPECT_NEAR(profile.mu.value / kTruthWithMu.mu, 1, 1e-3);
+  EXPECT_LE(profile.mu.low, profile.mu.value);
+  EXPECT_GE(profile.mu.high, profile.mu.value);
+  EXPECT_NEAR(profile.levels[0].alpha.value / kTruthWithMu.alpha, 1, 1e-3);
+  EXPECT_NEAR(profile.levels[0].epsilon.value / kTruthWithMu.epsilon, 1, 1e-2);
+  EXPECT_EQ(profile.topology.node(0).server.mu, profile.mu.value);
+  // Asked not to, it finds none, and explains less.
+  const Profile without =
+      fit(exact(with_short(usual_observations(15, 2e4, 1e6), 15), kTruthWithMu), {.num_bootstrap = 0, .fit_mu = false});
+  EXPECT_EQ(without.mu.value, 0);
+  EXPECT_FALSE(without.mu.is_identified);
+  EXPECT_GT(without.levels[0].alpha.value, 1.1 * kTruthWithMu.alpha);
+}
+
+// With noise the interval holds the truth; where messages cost nothing, mu is 0 and its interval begins there.
+TEST(Fit, NoisyTimesGiveMuWithAnInterval) {
+  for (const double mu : {0.0, 2e-5}) {
+    Truth truth = kTruthWithMu;
+    truth.mu = mu;
+    Measurements noisy{make_tree({15}), 0, with_short(usual_observations(15, 2e4, 1e6), 15), {}, {}, false};
+    std::mt19937_64 random(7);
+    simulate_times(noisy.observations, truth, noisy.topology, {}, 10, random);
+    const Profile profile = fit(noisy, {.num_bootstrap = 100});
+    EXPECT_TRUE(profile.mu.is_identified) << mu;
+    EXPECT_LE(profile.mu.low, mu);
+    EXPECT_GE(profile.mu.high, mu);
+    if (mu == 0) {
+      EXPECT_EQ(profile.mu.value, 0);
+    } else {
+      EXPECT_NEAR(profile.mu.value / mu, 1, 0.1);
+    }
+  }
+}
+
+// Without short vectors among three ranks or more there is nothing that tells mu from alpha.
+TEST(Fit, SaysThatMuIsPartOfAlpha) {
+  std::vector<Observation> long_ones;
+  for (std::int64_t n = 2; n <= 15; ++n) {
+    for (const double size : {1e6, 4e6, 1e7}) {
+      long_ones.push_back(collective_observation(Collective::kAllGather, "cps", n, size));
+      long_ones.push_back(collective_observation(Collective::kAllReduce, "cps", n, size));
+    }
+  }
+  const Profile profile = fit(exact(long_ones, kTruthWithMu), {1, 0, false});
+  EXPECT_FALSE(profile.mu.is_identified);
+  EXPECT_EQ(profile.mu.value, 0);
+  EXPECT_TRUE(has_note(profile, "what handling a message costs (mu) cannot be told from alpha"));
+}
+
+// GenModel without mu stands next to GenModel, with parameters of its own, and errs more.
+TEST(Validate, ShowsWhatMuIsGoodFor) {
+  Measurements measured = exact(with_short(usual_observations(15, 2e4, 1e6), 15), kTruthWithMu);
+  std::vector<Observation> held_out;
+  for (const char* algorithm : {"ring", "rhd", "cps", "hcps:3x4"}) {
+    held_out.push_back(collective_observation(Collective::kAllReduce, algorithm, 12, 64));
+  }
+  std::mt19937_64 random(1);
+  simulate_times(held_out, kTruthWithMu, measured.topology, {0, 0, 0}, 3, random);
+  for (Observation& one : held_out) one.is_fitted = false;
+  const Profile profile = fit(measured, {.num_bootstrap = 0});
+  measured.observations.insert(measured.observations.end(), held_out.begin(), held_out.end());
+  const std::vector<ValidationScore> scores = validate(profile, measured.observations);
+  ASSERT_EQ(scores.size(), 3U);
+  EXPECT_EQ(scores[0].name, "GenModel");
+  EXPECT_EQ(scores[1].name, "GenModel without mu");
+  EXPECT_EQ(scores[2].name, "(alpha,beta,gamma)");
+  EXPECT_LT(scores[0].max_error, 0.02);
+  EXPECT_GT(scores[1].max_error, 0.1);
 }
 
 // Section 3.4 of the paper: CPS alone tells 2 beta + gamma.

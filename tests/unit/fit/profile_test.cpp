@@ -153,6 +153,22 @@ TEST(ProfileFile, RoundTripKeepsEveryBit) {
   EXPECT_EQ(written(q), written(p));
 }
 
+// Files that were written before there was a mu stay what they are.
+TEST(ProfileFile, MuMayBeLeftOut) {
+  Profile p = small_profile();
+  EXPECT_EQ(written(p).find("\"mu\""), std::string::npos);
+  const Profile old = parse_profile(written(p), "p.json");
+  EXPECT_EQ(old.mu.value, 0);
+  EXPECT_FALSE(old.mu.is_identified);
+  p.mu = around(2e-6);
+  const Profile q = parse_profile(written(p), "p.json");
+  EXPECT_EQ(q.mu, p.mu);
+  EXPECT_EQ(written(q), written(p));
+  const double share = lay_over(old, old.topology).node(0).server.gamma / old.gamma.value;
+  EXPECT_DOUBLE_EQ(lay_over(q, q.topology).node(0).server.mu, share * 2e-6);
+  EXPECT_EQ(lay_over(old, old.topology).node(0).server.mu, 0);
+}
+
 TEST(ProfileFile, MayLeaveOutWhatIsNotThere) {
   Profile p = small_profile();
   p.links.clear();
@@ -478,6 +494,17 @@ TEST(CompareProfiles, SignificantOnesFirstLargestFirst) {
   EXPECT_FALSE(changes[2].is_significant);
   EXPECT_EQ(changes[2].what, "gamma");
   EXPECT_EQ(changes[2].words, "adding takes 5.0% longer (6e-10 -> 6.3e-10 s per float)");
+}
+
+TEST(CompareProfiles, MuIsTheCostOfAMessage) {
+  Profile before = small_profile();
+  before.mu = around(1e-6, 0.01);
+  Profile after = before;
+  after.mu = around(3e-6, 0.01);
+  const std::vector<ProfileChange> changes = compare_profiles(before, after);
+  EXPECT_EQ(changes[0].what, "mu");
+  EXPECT_TRUE(changes[0].is_significant);
+  EXPECT_EQ(changes[0].words, "handling a message takes 3.0 times as long (1e-06 -> 3e-06 s per message)");
 }
 
 TEST(CompareProfiles, WhatIsNotIdentifiedIsNotSignificant) {

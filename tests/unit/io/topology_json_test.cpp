@@ -62,6 +62,21 @@ TEST(TopologyFile, Nested) {
   EXPECT_EQ(leaf.server, (ServerParams{5, 6}));
 }
 
+// mu is 0 where a file does not say it, and files without it are written as before.
+TEST(TopologyFile, MuMayBeLeftOut) {
+  const Topology without = parse_topology(file_with_child(kLeaf), "net.json");
+  EXPECT_EQ(without.node(0).server.mu, 0);
+  std::ostringstream plain;
+  write_topology(without, plain);
+  EXPECT_EQ(plain.str().find("\"mu\""), std::string::npos);
+  const Topology with = parse_topology(file_with_child(replaced(kLeaf, "\"name\"", R"("mu":7,"name")")), "net.json");
+  EXPECT_EQ(with.node(0).server, (ServerParams{5, 6, 7}));
+  std::ostringstream text;
+  write_topology(with, text);
+  EXPECT_EQ(parse_topology(text.str(), "net.json").node(0).server.mu, 7);
+  expect_error(file_with_child(replaced(kLeaf, "\"name\"", R"("mu":-1,"name")")), {"mu"});
+}
+
 TEST(TopologyFile, NameDefaultsToTheFile) {
   EXPECT_EQ(parse_topology(file_with_child(kLeaf), "some/where/rack7.json").name(), "rack7");
   const Topology t = parse_topology(file_with_child("{" + kParams + R"(,"children":[)" + kLeaf + "]}"), "net.json");

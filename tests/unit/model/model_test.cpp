@@ -149,6 +149,55 @@ TEST(PricedPlan, AsymmetricOnUnequalServers) {
   EXPECT_TRUE(test::terms_close(PricedPlan(acps({2, 1}), topology, kAbc).cost(48), {38, 76, 11, 0, 0}));
 }
 
+// Servers that spend 2 on every message that they send or receive, and a slow one that spends 8.
+Topology with_mu(const Topology& topology, double slow = 2) {
+  std::vector<Node> nodes;
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    nodes.push_back(topology.node(id));
+    if (nodes.back().is_server()) nodes.back().server.mu = nodes.back().name == "slow" ? slow : 2;
+  }
+  return Topology(topology.name(), nodes, topology.root());
+}
+
+double mu_of(const Plan& plan, const Topology& topology, const ModelOptions& options = {}) {
+  const double mu = PricedPlan(plan, topology, options).cost(64).mu;
+  EXPECT_EQ(cost_of_programs(plan, topology, 64, options).mu, mu) << plan.algorithm;
+  EXPECT_EQ(PricedPlan(plan, topology, options).cost(1e9).mu, mu) << plan.algorithm << ": not a matter of the size";
+  return mu;
+}
+
+// Every step costs the server that sends most messages and the one that receives most, 2 for each of them.
+TEST(Handling, IsPaidForEveryMessageAtBothEnds) {
+  const Topology four = with_mu(star(4));
+  EXPECT_EQ(mu_of(cps(4), four), 2 * (3 + 3) * 2);
+  EXPECT_EQ(mu_of(hcps(4, {2, 2}), four), 2 * 2 * (1 + 1) * 2);
+  EXPECT_EQ(mu_of(ring(4), four), 2 * 3 * (1 + 1) * 2);
+  EXPECT_EQ(mu_of(rhd(4), four), 2 * 2 * (1 + 1) * 2);
+  EXPECT_EQ(mu_of(rhd(6), with_mu(star(6))), 2 * 3 * (1 + 1) * 2);  // one step more, for the fold
+  EXPECT_EQ(mu_of(reduce_broadcast(4), four), 2 * (1 + 3) * 2);     // three send one each, one receives three
+  EXPECT_EQ(mu_of(as_reduce_scatter(cps(4)), four), (3 + 3) * 2);   // one half
+  EXPECT_EQ(mu_of(as_all_gather(ring(4)), four), 3 * (1 + 1) * 2);
+  EXPECT_EQ(mu_of(cps(4), with_mu(two_racks(2))), 2 * (3 + 3) * 2);  // links do not matter
+  EXPECT_EQ(mu_of(cps(4), four, {ModelKind::kPaper}), 0);
+  EXPECT_EQ(mu_of(cps(4), four, kAbc), 0);
+  EXPECT_EQ(mu_of(cps(4), star(4)), 0);
+}
+
+// ACPS 2+1: inside the rack one message each way, at 2; then slow sends to two others and receives from both, at 8.
+TEST(Handling, OfUnequalServersIsThatOfTheSlowest) {
+  const Topology topology = with_mu(two_and_one(), 8);
+  EXPECT_EQ(mu_of(acps({2, 1}), topology), 2 * (2 + 2) + 2 * (16 + 16));
+  EXPECT_EQ(mu_of(cps(3), topology), 2 * (16 + 16));
+}
+
+// Several intervals for one rank are one message.
+TEST(Handling, WhatGoesToOneRankIsOneMessage) {
+  Plan plan = cps(2);
+  plan.num_units = 4;
+  plan.subplans[0].stages = {{StageKind::kPlace, 1, 1, {{0, 1, 0}, {1, 2, 1}, {2, 3, 0}, {3, 4, 1}}}};
+  EXPECT_EQ(mu_of(plan, with_mu(star(2))), 2 * (1 + 1) * 2);
+}
+
 // Labels follow their stages in the mirror image too: a rearrangement after a digit stage comes first on the way back.
 TEST(PricedPlan, LabelsOfMixedStages) {
   Plan plan = cps(2);

@@ -117,6 +117,36 @@ TEST(Chunks, TwoStagesByHand) {
   EXPECT_DOUBLE_EQ(PricedPlan(in_eight, star).cost(16).total(), 61.5);
 }
 
+// The same with 1/2 for every message: 4 messages of a rank in each half, 1 s more in each of the 4 steps. A chunk
+// keeps every server busy for 4 + 0.75 x, and the slowest step takes 4 + 1.5 x.
+TEST(Chunks, EveryChunkPaysForItsMessages) {
+  Node server{"server", 1, {2, 0, 9}, {1, 0, 0.5}, {}};
+  const Topology star("star", {server, {"root", 1, {}, {}, {{0, 4}}}}, 1);
+  const PricedPlan priced(hcps(4, {2, 2}), star, kOverlap);
+  EXPECT_DOUBLE_EQ(priced.pipelined_cost(16, 1).total(), 16 + 3.75 * 16);
+  EXPECT_DOUBLE_EQ(priced.pipelined_cost(16, 4).total(), 16 + 3.75 * 4 + 3 * 12);     // the links
+  EXPECT_DOUBLE_EQ(priced.pipelined_cost(16, 16).total(), 16 + 3.75 * 1 + 15 * 5.5);  // the slowest step
+  for (const double handling : priced.busy().handling) EXPECT_DOUBLE_EQ(handling, 4);
+  EXPECT_EQ(priced.busiest(16).name, "uplink of server0");
+  EXPECT_EQ(priced.busiest(1).name, "messages and calculation of server0");
+  EXPECT_DOUBLE_EQ(priced.busiest(1).at(1).total(), 4.75);
+  EXPECT_DOUBLE_EQ(priced.pipelined_cost(16, 16).mu, 4 + 15 * 1);
+  EXPECT_LT(priced.best_chunks(16, 16), 8);
+}
+
+// With a cost of messages gentree+ cuts the vector into fewer chunks, and takes plans with fewer messages.
+TEST(Chunks, MessagesThatCostMakeThemFewer) {
+  PaperParams params;
+  params.alpha = 1e-6;
+  std::int64_t last = 1 << 20;
+  for (const double mu : {0.0, 1e-5, 1e-3}) {
+    params.server.mu = mu;
+    const TreePlan plan = gentree_plus(make_tree({4, 4}, params), 1e7);
+    EXPECT_LT(plan.plan.num_chunks, last) << mu;
+    last = plan.plan.num_chunks;
+  }
+}
+
 /// Busy times message by message: a link direction of instance i is crossed by what has one end below it.
 BusyTimes naive_busy(const Plan& plan, const Topology& topology) {
   const ExpandedTree tree = expand(topology, topology.root());
@@ -128,12 +158,18 @@ BusyTimes naive_busy(const Plan& plan, const Topology& topology) {
   std::map<std::pair<std::int64_t, std::size_t>, Load> up, down;  // step, instance
   const auto units = static_cast<double>(plan.num_units);
   BusyTimes out{std::vector<double>(tree.size(), 0), std::vector<double>(tree.size(), 0),
+                std::vector<double>(static_cast<std::size_t>(plan.num_ranks), 0),
                 std::vector<double>(static_cast<std::size_t>(plan.num_ranks), 0)};
   for (std::int64_t r = 0; r < plan.num_ranks; ++r) {
     const auto leaf = static_cast<std::size_t>(tree.leaf[static_cast<std::size_t>(r)]);
     const ServerParams& server = topology.node(tree.node[leaf]).server;
     for (const Step& step : index.program(r).steps) {
       std::set<std::int64_t> ends;
+      std::set<std::int64_t> receivers;
+      std::set<std::int64_t> senders;
+      for (const Message& m : step.sends) receivers.insert(m.peer);
+      for (const Message& m : step.recvs) senders.insert(m.peer);
+      out.handling[static_cast<std::size_t>(r)] += static_cast<double>(receivers.size() + senders.size()) * server.mu;
       for (const Message& m : step.recvs) {
         ends.insert({m.begin, m.end});
         for (std::size_t i = 0; i < tree.size(); ++i) {
@@ -195,11 +231,19 @@ TEST(Chunks, BusyTimesAreSumsOverMessages) {
       expect_close(priced.busy().up, expected.up, "up");
       expect_close(priced.busy().down, expected.down, "down");
       expect_close(priced.busy().calculation, expected.calculation, "calculation");
+      expect_close(priced.busy().handling, expected.handling, "handling");
       double most = 0;
       for (const auto* all : {&expected.up, &expected.down, &expected.calculation}) {
         most = std::max(most, *std::max_element(all->begin(), all->end()));
       }
       EXPECT_NEAR(priced.busiest().slope.total(), most, 1e-9 * most);
+      for (const double chunk : {1.0, 1e3, 1e6}) {
+        double longest = chunk * most;
+        for (std::size_t r = 0; r < expected.handling.size(); ++r) {
+          longest = std::max(longest, expected.handling[r] + chunk * expected.calculation[r]);
+        }
+        EXPECT_NEAR(priced.busiest(chunk).at(chunk).total(), longest, 1e-9 * longest);
+      }
     }
     ASSERT_FALSE(HasFailure());
   }
