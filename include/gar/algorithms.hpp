@@ -29,6 +29,16 @@ Plan hierarchical_ring(std::int64_t num_ranks, const std::vector<std::int64_t>& 
 /// Two levels: CPS inside groups of the given sizes, then Asymmetric CPS between them.
 Plan acps(const std::vector<std::int64_t>& group_sizes);
 
+/// Every rank sends its whole vector to all others, and each of them reduces everything, in one step.
+Plan gather(std::int64_t num_ranks);
+/// Partners exchange all they have, the nearest first. Ranks beyond the largest power of two fold into a partner first.
+Plan recursive_doubling(std::int64_t num_ranks);
+/// The same in groups of factors[0] neighbours, then factors[1] of these groups, and so on. Ranks beyond the product of
+/// the factors, which must be num_ranks at most, fold into a partner first.
+Plan recursive_multiplying(std::int64_t num_ranks, const std::vector<std::int64_t>& factors);
+/// A binomial tree reduces everything to rank 0, and the same tree brings the result back.
+Plan binomial(std::int64_t num_ranks);
+
 /// The target of an Asymmetric CPS stage: every one of the num_ranks ranks gets an equal share, cut out of what it
 /// already holds. `held[c]` is child c's placement (sorted pieces, owners numbered within the whole sub-plan).
 std::vector<Piece> acps_target(const std::vector<std::vector<Piece>>& held, std::int64_t num_ranks,
@@ -59,6 +69,7 @@ struct AlgorithmInfo {
   AlgorithmParameters parameters = AlgorithmParameters::kNone;  ///< what follows the name and a colon
   bool finds_factors = false;  ///< without factors it stands for the best of all factorisations (Predictor)
   bool takes_uneven = false;   ///< takes factors of uneven groups, too: "~9x11"
+  bool folds = false;          ///< takes factors whose product is less than the number of ranks, too: the others fold
   /// The place among the algorithms that are compared unless others are asked for, from 1; 0: it is not among them.
   int comparison_order = 0;
   /// Builds the plan; the parameters have been given where the algorithm takes any. Null: see needs_network.
@@ -74,7 +85,8 @@ const AlgorithmInfo* find_algorithm(std::string_view name);
 
 /// gentree, gentree-norearrange and gentree+, which need a network (gar/planner.hpp).
 bool is_tree_planner(const AlgorithmSpec& spec);
-/// True when factors have to be found before the plan can be built: "hcps" and "hring" by themselves.
+/// True when factors have to be found before the plan can be built: "hcps", "hring" and "recursive-multiplying" by
+/// themselves.
 bool needs_factors(const AlgorithmSpec& spec);
 /// Throws InvalidArgument with the accepted names.
 AlgorithmSpec parse_algorithm(std::string_view text);

@@ -49,8 +49,9 @@ std::string predict_document(const Topology& topology, const VectorSize& size, c
 
 /// How much of an answer of the planner goes into its document.
 enum class PlanDetail { kPlain, kExplained };
-/// Writes the plan file (schema "gar.plan/2") with what the planner knows about the plan as notes, as a stream.
-/// `stages` are those of the plan as it is written; kExplained adds what was considered and why it was chosen.
+/// Writes the plan file (schema "gar.plan/2", or "gar.plan/3" if it has exchanges) with what the planner knows about
+/// the plan as notes, as a stream. `stages` are those of the plan as it is written; kExplained adds what was considered
+/// and why it was chosen.
 void write_plan_document(const PlanRequest& request, const PlanAnswer& answer, const std::vector<StageCost>& stages,
                          PlanDetail detail, std::ostream& out);
 

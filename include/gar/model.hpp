@@ -126,6 +126,7 @@ struct ModelOptions {
   IncastDegree degree = IncastDegree::kSenders;  ///< what w counts
   bool overlap = false;  ///< also find out how long each link and server is busy, which plans with several chunks need
   std::int64_t max_chunks = 0;  ///< gentree+: cut the vector into at most this many chunks; 0: as many as pay
+  bool exchanges = true;        ///< gentree+: also consider plans that end in exchanges, which have no halves
   /// What pricing counts against (kPricingLimit). Without one, every planner, predictor and priced plan has its own.
   std::shared_ptr<WorkMeter> work{};
 };
@@ -154,6 +155,7 @@ struct BusyTimes {
 struct StageCost {
   std::string label;            ///< the sub-plan's label and the stage, for people
   bool is_gather = false;       ///< AllGather half
+  bool is_exchange = false;     ///< an exchange, which comes between the halves
   std::int64_t num_steps = 1;   ///< a ring stage has several identical steps; all of them are in `fixed` and `slope`
   Terms fixed;                  ///< alpha and mu
   Terms slope;                  ///< per float of the vector
@@ -283,6 +285,15 @@ Terms closed_cps(std::int64_t n, double size_floats, const OneSwitch& p);
 Terms closed_hcps(const std::vector<std::int64_t>& factors, double size_floats, const OneSwitch& p);
 /// The multi-dimensional ring, as derived; N is the product of the factors.
 Terms closed_hierarchical_ring(const std::vector<std::int64_t>& factors, double size_floats, const OneSwitch& p);
+/// The gather of all vectors.
+Terms closed_gather(std::int64_t n, double size_floats, const OneSwitch& p);
+/// Recursive doubling, with the fold where N is no power of two.
+Terms closed_recursive_doubling(std::int64_t n, double size_floats, const OneSwitch& p);
+/// Recursive multiplying; where N is more than the product of the factors, with the fold.
+Terms closed_recursive_multiplying(std::int64_t n, const std::vector<std::int64_t>& factors, double size_floats,
+                                   const OneSwitch& p);
+/// Reduction to one rank over a binomial tree, and the broadcast back.
+Terms closed_binomial(std::int64_t n, double size_floats, const OneSwitch& p);
 
 /// The closed form of an algorithm, by its name. Nothing when none is known, for uneven groups, or when factors are
 /// missing.

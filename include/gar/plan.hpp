@@ -14,6 +14,9 @@
 //    group and hold the same interval; the member with digit d gets piece d of radix equal pieces from all others and
 //    reduces them at once. CPS is one such stage, HCPS several, RHD radix-2 ones.
 //  - kRing {stride, radix}: the same groups and the same result through radix - 1 steps along a chain.
+//  - kExchange {stride, radix}: the same groups, but the interval is not cut: every member gets it whole from all
+//  others
+//    and reduces, so that all of them hold the sum. Radix 2 is recursive doubling.
 //  - kPlace {target}: every piece of the vector moves straight to its owner in `target`, which reduces the partial sums
 //    of all children (Asymmetric CPS, Reduce), or, when the sub-plan already holds one partition, only receives them
 //    (data rearrangement).
@@ -21,6 +24,9 @@
 // may follow both. Digit stages need children with equal placements.
 //
 // The stages make a ReduceScatter; the AllGather is its mirror image and is not stored. See docs/formats-plan.md.
+//
+// Exchanges are the last stages of the root of an AllReduce. They have no mirror image, because nobody lacks what they
+// leave; the stages before them have one as always. Such a plan has no halves.
 #pragma once
 
 #include <array>
@@ -60,7 +66,7 @@ struct Piece {
 };
 
 /// What a stage does; see the top of this file.
-enum class StageKind { kDirect, kRing, kPlace };
+enum class StageKind { kDirect, kRing, kPlace, kExchange };
 
 /// One stage of a sub-plan; see the top of this file.
 struct Stage {
@@ -70,6 +76,17 @@ struct Stage {
   std::vector<Piece> target;            ///< kPlace: sorted, disjoint, covers [0, num_units)
   bool operator==(const Stage&) const = default;
 };
+
+/// Steps of a stage: a ring has radix - 1, every other stage has one.
+inline std::int64_t steps_of(const Stage& stage) { return stage.kind == StageKind::kRing ? stage.radix - 1 : 1; }
+/// A stage in which ranks that differ in one digit of their index form groups: every kind but kPlace.
+inline bool is_digit(const Stage& stage) { return stage.kind != StageKind::kPlace; }
+/// Messages that every active rank sends in each step of a digit stage; it receives as many, and as many in the mirror
+/// image. 0 for kPlace, where they depend on the rank.
+inline std::int64_t messages_per_step(const Stage& stage) {
+  if (!is_digit(stage) || stage.radix < 2) return 0;
+  return stage.kind == StageKind::kRing ? 1 : stage.radix - 1;
+}
 
 /// Index of a sub-plan in `Plan::subplans`, or kLeaf for a single rank.
 using SubPlanId = std::int32_t;
@@ -132,9 +149,11 @@ struct Plan {
   [[nodiscard]] bool is_explicit() const { return !programs.empty(); }
 };
 
+/// Is the plan a ReduceScatter and its mirror image? Not if it is explicit, or if it ends in exchanges.
+bool has_halves(const Plan& plan);
 /// The ReduceScatter (or AllGather) of an AllReduce plan as a plan of its own: rank r ends (or starts) with block r of
 /// num_ranks equal blocks. Where the AllReduce leaves its results elsewhere, one more stage brings them home. Throws
-/// InvalidArgument when the plan is explicit.
+/// InvalidArgument when the plan has no halves.
 Plan as_reduce_scatter(const Plan& allreduce);
 Plan as_all_gather(const Plan& allreduce);  ///< the AllGather of an AllReduce plan, as above
 /// One of these two, or the plan itself when the collective is an AllReduce.
@@ -161,8 +180,11 @@ class PlanIndex {
 
   /// The plan itself.
   [[nodiscard]] const Plan& plan() const;
-  /// Steps of the whole plan: every step number is below this. For AllReduce twice those of the ReduceScatter.
+  /// Steps of the whole plan: every step number is below this. For AllReduce twice those of the ReduceScatter,
+  /// exchanges once.
   [[nodiscard]] std::int64_t num_steps() const;
+  /// The steps of scatter_program() with a lower number have a mirror image: all but exchanges. Explicit plans: 0.
+  [[nodiscard]] std::int64_t num_mirrored_steps() const;
   /// Ranks below a sub-plan; 1 for kLeaf.
   [[nodiscard]] std::int64_t num_ranks(SubPlanId id) const;
   /// Ranks that hold something when the sub-plan's children have finished, before its own stages.
@@ -177,13 +199,14 @@ class PlanIndex {
   [[nodiscard]] std::int64_t first_step(SubPlanId id) const;
   /// One past the last of them.
   [[nodiscard]] std::int64_t end_step(SubPlanId id) const;
-  /// What each rank holds after the sub-plan, sorted by begin. Computed on first use. Not thread-safe.
+  /// What each rank holds after the sub-plan, sorted by begin; after exchanges several ranks hold the same. Computed on
+  /// first use. Not thread-safe.
   [[nodiscard]] const std::vector<Piece>& placement_after(SubPlanId id) const;
   /// What one local rank holds after the sub-plan, in the order in which digit stages cut it. O(depth).
   [[nodiscard]] std::vector<Interval> held_after(SubPlanId id, std::int64_t local_rank) const;
 
-  /// The ReduceScatter part of one rank's program (the whole program when the plan is explicit), without expanding the
-  /// others: O(depth * radices) time and memory.
+  /// The ReduceScatter part of one rank's program, exchanges included (the whole program when the plan is explicit),
+  /// without expanding the others: O(depth * radices) time and memory.
   void scatter_program(std::int64_t rank, RankProgram& out) const;
   /// The same without the sub-plans that have no step in `steps`; other steps may be among the result.
   void scatter_program(std::int64_t rank, Interval steps, RankProgram& out) const;
@@ -200,7 +223,7 @@ class PlanIndex {
 /// The mirror image of a ReduceScatter program: step n becomes step num_steps - 1 - n, what was received is sent back.
 RankProgram mirrored(const RankProgram& scatter, std::int64_t num_steps);
 
-/// Messages that all ranks send in the digit stages of a ReduceScatter half, or a few more: what a short plan can stand
+/// Messages that all ranks send in the digit stages that are stored, or a few more: what a short plan can stand
 /// for. O(sub-plans); nothing is derived.
 double digit_messages(const Plan& plan);
 /// The same plan as explicit per-rank programs. Throws InvalidArgument beyond kExplicitLimit.

@@ -10,7 +10,8 @@
 
 namespace gar {
 
-/// Reads a plan file (schema "gar.plan/2", or the older "gar.plan/1") as a stream, never as a whole. Throws ParseError.
+/// Reads a plan file (schema "gar.plan/3" or "gar.plan/2", or the older "gar.plan/1") as a stream, never as a whole.
+/// Throws ParseError.
 Plan read_plan_file(const std::string& path);
 /// The same from a stream; `source` stands for the file name in messages.
 Plan read_plan(std::istream& in, const std::string& source);

@@ -19,7 +19,9 @@ namespace gar {
 
 /// One way to combine a switch's children, and what its own stages cost (both halves).
 struct SwitchCandidate {
-  std::string algorithm;              ///< cps hcps ring rhd acps
+  /// cps hcps ring rhd acps; at the root also recursive-doubling recursive-multiplying gather, and hcps+exchange
+  /// ring+exchange, whose last factor is an exchange
+  std::string algorithm;
   std::vector<std::int64_t> factors;  ///< fan-ins, first stage first
   Terms terms;                        ///< cost of its stages, both halves
 };
@@ -79,8 +81,10 @@ TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelO
 
 /// What decides between plans that are predicted to take nearly the same time.
 enum class Policy {
-  kModel,    ///< the least predicted time, always
-  kRuntime,  ///< what a Communicator does: the same, but a ring within kRingMargin where links suffer from incast
+  kModel,  ///< the least predicted time, always
+  /// what a Communicator does: the same, but without plans that end in exchanges, unless their algorithm is asked for,
+  /// and with a ring within kRingMargin where links suffer from incast
+  kRuntime,
 };
 
 /// Policy::kRuntime takes a ring in place of gentree+'s plan when it is predicted to take at most this much longer.
@@ -130,6 +134,8 @@ void check_algorithm(const AlgorithmSpec& spec, std::int64_t num_ranks);
 std::string factor_words(const std::vector<std::int64_t>& factors);
 /// What was decided, in a few words: "rack hcps 8x3; root cps 16".
 std::string plan_words(const std::vector<SwitchChoice>& switches);
+/// What an exchange at a switch means, in a sentence; empty where there is none.
+std::string exchange_words(const SwitchChoice& choice);
 /// What the plan is on the command line, if it has a name there: a gentree+ plan may be "cps" or "hcps:8x3".
 std::string plan_name(const PlanAnswer& answer);
 /// Why this plan: "least predicted time on 'ss24'; next is hcps:8x3, 2.1% longer", or why a policy took another one.

@@ -150,6 +150,7 @@ struct LinkUse {
 struct StageUse {
   std::string label;               ///< "rack level, 8-way exchange"
   bool is_gather = false;          ///< part of the AllGather
+  bool is_exchange = false;        ///< an exchange, which comes between ReduceScatter and AllGather
   std::int64_t first_step = 0;     ///< step number of its first step
   std::int64_t num_steps = 1;      ///< number of steps
   double begin = 0;                ///< when the first rank started it (chunk after chunk)

@@ -52,7 +52,8 @@ Json terms_json(const Terms& terms) {
 Json stage_json(const StageCost& stage, double size_floats) {
   const Terms terms = stage.at(size_floats);
   Json out;
-  out["half"] = to_string(stage.is_gather ? Collective::kAllGather : Collective::kReduceScatter);
+  out["half"] =
+      stage.is_exchange ? "exchange" : to_string(stage.is_gather ? Collective::kAllGather : Collective::kReduceScatter);
   out["what"] = stage.label;
   out["steps"] = stage.num_steps;
   out["seconds"] = terms.total();

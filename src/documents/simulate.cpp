@@ -29,7 +29,8 @@ Json link_json(const Topology& topology, const LinkUse& use, double seconds) {
 Json stage_use_json(const Topology& topology, const StageUse& stage, bool has_chunks) {
   const double time = stage.end - stage.begin;
   Json out;
-  out["half"] = to_string(stage.is_gather ? Collective::kAllGather : Collective::kReduceScatter);
+  out["half"] =
+      stage.is_exchange ? "exchange" : to_string(stage.is_gather ? Collective::kAllGather : Collective::kReduceScatter);
   out["what"] = stage.label;
   out["first_step"] = stage.first_step;
   out["steps"] = stage.num_steps;

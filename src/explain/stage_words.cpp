@@ -20,7 +20,10 @@ std::string stage_words(const StageCost& stage, double size_floats, bool is_expl
   }
   std::string handling;
   if (t.mu > 0) handling = fmt::format("; handling the messages, {}", format_seconds(t.mu, 3));
-  const char* half = is_explicit ? "explicit" : stage.is_gather ? "AllGather" : "ReduceScatter";
+  const char* half = is_explicit         ? "explicit"
+                     : stage.is_exchange ? "no AllGather follows"
+                     : stage.is_gather   ? "AllGather"
+                                         : "ReduceScatter";
   const std::string steps = stage.num_steps > 1 ? fmt::format(" in each of {} steps", stage.num_steps) : "";
   return fmt::format("{} ({}): {} of latency; the {} carries {} of the vector{} from {} sender{} in {}{}{}{}",
                      stage.label, half, format_seconds(t.alpha, 3), stage.link, format_percent(stage.volume), steps,

@@ -5,6 +5,7 @@
 //     alpha + (f - 1) s (beta + e(f)) + 2 (f - 1) mu + (f - 1) s gamma + (f + 1) s delta
 // and its mirror image in the AllGather the same without the last two terms. Everything below is a sum of such steps.
 // (In Reduce-Broadcast one server handles f - 1 messages and every other one, which makes f mu of them.)
+// In an exchange of everything s is all that a server holds, and there is no mirror image.
 //
 // The table at the end gives them by the name of the algorithm (src/plan/algorithms/registry.cpp).
 //
@@ -40,6 +41,19 @@ Terms both_halves(std::int64_t f, double s, const OneSwitch& p, double steps = 1
   t.gamma = steps * (fan_in - 1) * s * p.gamma;
   t.delta = steps * (fan_in + 1) * s * p.delta;
   t.mu = 2 * steps * 2 * (fan_in - 1) * p.mu;
+  return t;
+}
+
+// An exchange of everything, s floats each, among f servers: a step without a mirror image.
+Terms exchange_of_all(std::int64_t f, double s, const OneSwitch& p) {
+  const auto fan_in = static_cast<double>(f);
+  Terms t;
+  t.alpha = p.alpha;
+  t.beta = (fan_in - 1) * s * p.beta;
+  t.epsilon = (fan_in - 1) * s * excess(p, f) * p.epsilon;
+  t.gamma = (fan_in - 1) * s * p.gamma;
+  t.delta = (fan_in + 1) * s * p.delta;
+  t.mu = 2 * (fan_in - 1) * p.mu;
   return t;
 }
 
@@ -112,6 +126,32 @@ Terms closed_hierarchical_ring(const std::vector<std::int64_t>& factors, double 
     t += both_halves(2, s, p, static_cast<double>(f - 1));
   }
   return t;
+}
+
+Terms closed_gather(std::int64_t n, double size_floats, const OneSwitch& p) {
+  return n == 1 ? Terms{} : exchange_of_all(n, size_floats, p);
+}
+
+Terms closed_recursive_multiplying(std::int64_t n, const std::vector<std::int64_t>& factors, double size_floats,
+                                   const OneSwitch& p) {
+  if (n == 1) return {};
+  std::int64_t groups = 1;
+  Terms t;
+  for (const std::int64_t f : factors) {
+    groups *= f;
+    t += exchange_of_all(f, size_floats, p);
+  }
+  return t + closed_reduce_broadcast((n + groups - 1) / groups, size_floats, p);  // the fold of the largest groups
+}
+
+Terms closed_recursive_doubling(std::int64_t n, double size_floats, const OneSwitch& p) {
+  const auto digits = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(n)) - 1);
+  return closed_recursive_multiplying(n, std::vector<std::int64_t>(digits, 2), size_floats, p);
+}
+
+Terms closed_binomial(std::int64_t n, double size_floats, const OneSwitch& p) {
+  if (n == 1) return {};
+  return both_halves(2, size_floats, p, std::bit_width(static_cast<std::uint64_t>(n - 1)));
 }
 
 Terms printed_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p) {
@@ -214,6 +254,11 @@ constexpr ClosedForm kClosedForms[] = {
      uneven_hcps_bound},
     {"hring", [](const Question& q) { return closed_hierarchical_ring(q.spec.factors, q.size_floats, q.p); },
      ring_steps_per_factor},
+    {"recursive-doubling", [](const Question& q) { return closed_recursive_doubling(q.n, q.size_floats, q.p); }},
+    {"recursive-multiplying",
+     [](const Question& q) { return closed_recursive_multiplying(q.n, q.spec.factors, q.size_floats, q.p); }},
+    {"binomial", [](const Question& q) { return closed_binomial(q.n, q.size_floats, q.p); }},
+    {"gather", [](const Question& q) { return closed_gather(q.n, q.size_floats, q.p); }},
 };
 
 // Null when there is none, or when factors that it needs are missing.

@@ -173,8 +173,7 @@ Bottleneck LoadCounter::count(const std::vector<Transfer>& transfers, const Mode
 }
 
 MessageCount messages_of(const Stage& digit_stage) {
-  const bool is_ring = digit_stage.kind == StageKind::kRing;
-  const std::int64_t others = digit_stage.radix < 2 ? 0 : is_ring ? 1 : digit_stage.radix - 1;
+  const std::int64_t others = messages_per_step(digit_stage);
   return {others, others};
 }
 

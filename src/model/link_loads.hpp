@@ -92,7 +92,7 @@ struct MessageCount {
   std::int64_t sent = 0;
   std::int64_t received = 0;
 };
-/// Of one step of a digit stage: the same for every rank that takes part. A new kind of stage is a line here. O(1).
+/// Of one step of a digit stage: the same for every rank that takes part. O(1).
 MessageCount messages_of(const Stage& digit_stage);
 /// Of one step of a program.
 MessageCount messages_of(const Step& step);

@@ -6,9 +6,10 @@
 // Idea: the servers below any link are a range of ranks, so all that a stage must tell is what crosses the borders of a
 // range. For a digit stage {stride s, radix r} that is a count: inside a block of s * r active ranks, the groups that a
 // range [x, y) cuts fall into at most three runs of equally many members k inside, and each cut group of a direct
-// exchange sends k (r - k) pieces from k senders out and as many from r - k senders in; a ring sends one piece each
-// way. So a digit stage costs O(1) per link, whatever its radix: flat CPS on a million servers is priced without its
-// 10^12 messages. Stages with explicit targets, and holdings of unequal size, are counted message by message.
+// exchange sends k (r - k) pieces from k senders out and as many from r - k senders in (an exchange of everything does
+// so with larger pieces, and has no mirror image); a ring sends one piece each way. So a digit stage costs O(1) per
+// link, whatever its radix: flat CPS on a million servers is priced without its 10^12 messages. Stages with explicit
+// targets, and holdings of unequal size, are counted message by message.
 //
 // Sub-plans at places that look the same (same sub-plan, same shape of the switch around it, same offset) are priced
 // once. Sibling sub-plans that would share a link (groups that straddle a switch) advance in lockstep, step by step, so
@@ -152,9 +153,9 @@ class Pricer {
     std::int64_t share = index_.num_active_before(id);  // active ranks that hold equal shares of one vector
     for (const SubPlanRun& run : sp.children) share = std::min(share, index_.num_active_after(run.subplan));
     for (const Stage& st : sp.stages) {
-      const std::int64_t steps = st.kind == StageKind::kRing ? st.radix - 1 : 1;
-      if (st.kind != StageKind::kPlace && has_equal_shares(sp)) {
-        share *= st.radix;
+      const std::int64_t steps = steps_of(st);
+      if (is_digit(st) && has_equal_shares(sp)) {
+        if (st.kind != StageKind::kExchange) share *= st.radix;
         digit_stage(draft, id, st, 1.0 / static_cast<double>(share));
       } else {
         const std::size_t before = placed.scatter.size();
@@ -265,8 +266,7 @@ class Pricer {
     const auto [it, is_new] = equal_.try_emplace(child, true);
     if (!is_new) return it->second;
     const SubPlan& below = plan_.subplans[static_cast<std::size_t>(child)];
-    const bool digits_only = std::all_of(below.stages.begin(), below.stages.end(),
-                                         [](const Stage& s) { return s.kind != StageKind::kPlace; });
+    const bool digits_only = std::all_of(below.stages.begin(), below.stages.end(), is_digit);
     if (digits_only) {
       const bool equal = has_equal_shares(below);
       return equal_[child] = equal;
@@ -362,10 +362,12 @@ class Pricer {
     const bool is_ring = st.kind == StageKind::kRing;
     StageCost cost;
     cost.label = stage_label(plan_.subplans[static_cast<std::size_t>(id)], st);
-    cost.num_steps = is_ring ? st.radix - 1 : 1;
+    cost.num_steps = steps_of(st);
     cost.fan_in = is_ring ? 2 : st.radix;
+    cost.is_exchange = st.kind == StageKind::kExchange;
     const auto steps = static_cast<double>(cost.num_steps);
-    const double halves = (out_.has_scatter_ ? 1 : 0) + (out_.has_gather_ ? 1 : 0);
+    const bool has_mirror = out_.has_gather_ && !cost.is_exchange;
+    const double halves = (out_.has_scatter_ ? 1 : 0) + (has_mirror ? 1 : 0);
 
     const std::vector<std::int32_t>& active = active_below(id);
     Bottleneck worst;
@@ -426,7 +428,7 @@ class Pricer {
       }
     }
     draft.placed.scatter.push_back(std::move(cost));
-    draft.placed.gather.insert(draft.placed.gather.begin(), std::move(gather));
+    if (st.kind != StageKind::kExchange) draft.placed.gather.insert(draft.placed.gather.begin(), std::move(gather));
   }
 
   const ServerParams& server_at(const PricingTree& pt, std::int64_t rank) const {
@@ -507,7 +509,6 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
     Handling handling;  // the mirror image has the same: who sent a message receives it there
     std::int64_t fan_in = 0;
   };
-  const double halves = (out_.has_scatter_ ? 1 : 0) + (out_.has_gather_ ? 1 : 0);
   std::map<std::int64_t, StepData> by_step;
   RankProgram program;
   for (std::int64_t r = draft.base; r < draft.base + draft.num_ranks; ++r) {
@@ -531,6 +532,8 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
       if (busy.is_wanted()) {
         ServerParams& at_rank = busy.calculation[static_cast<std::size_t>(local)];
         if (out_.has_scatter_) add_busy_server(server_at(pt, local), c.adds, c.accesses, at_rank);
+        const bool has_mirror = out_.has_gather_ && step.number < index_.num_mirrored_steps();
+        const double halves = (out_.has_scatter_ ? 1 : 0) + (has_mirror ? 1 : 0);
         at_rank.mu += halves * static_cast<double>(messages.sent + messages.received) * mu;
       }
     }
@@ -556,6 +559,8 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
   for (auto& [number, data] : by_step) {
     placed.scatter.push_back(price(data, false));
     if (!out_.has_gather_) continue;
+    placed.scatter.back().is_exchange = number >= index_.num_mirrored_steps();
+    if (placed.scatter.back().is_exchange) continue;
     for (Transfer& t : data.transfers) std::swap(t.from, t.to);
     std::stable_sort(data.transfers.begin(), data.transfers.end(),
                      [](const Transfer& a, const Transfer& b) { return a.from < b.from; });

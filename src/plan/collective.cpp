@@ -35,6 +35,12 @@ Plan half(const Plan& allreduce, Collective collective) {
   if (allreduce.is_explicit()) {
     throw InvalidArgument("an explicit plan has no separate ReduceScatter; build it from an algorithm");
   }
+  if (!has_halves(allreduce)) {
+    throw InvalidArgument(
+        fmt::format("the plan '{}' ends in exchanges of whole intervals, so it has no {}; accepted are plans without "
+                    "exchanges, such as rhd, cps and ring",
+                    allreduce.algorithm, to_string(collective)));
+  }
   Plan plan = allreduce;
   plan.collective = collective;
   if (plan.num_ranks == 1) return plan;
@@ -77,6 +83,14 @@ std::optional<Collective> parse_collective(std::string_view text) {
     if (std::find(spellings.begin(), spellings.end(), text) != spellings.end()) return collective;
   }
   return std::nullopt;
+}
+
+bool has_halves(const Plan& plan) {
+  if (plan.is_explicit()) return false;
+  return std::none_of(plan.subplans.begin(), plan.subplans.end(), [](const SubPlan& subplan) {
+    return std::any_of(subplan.stages.begin(), subplan.stages.end(),
+                       [](const Stage& stage) { return stage.kind == StageKind::kExchange; });
+  });
 }
 
 Plan as_reduce_scatter(const Plan& allreduce) { return half(allreduce, Collective::kReduceScatter); }

@@ -11,6 +11,9 @@ std::string stage_label(const SubPlan& subplan, const Stage& stage) {
     case StageKind::kDirect:
       what = fmt::format("{}-way exchange", stage.radix);
       break;
+    case StageKind::kExchange:
+      what = fmt::format("{}-way exchange of everything", stage.radix);
+      break;
     case StageKind::kRing:
       what = fmt::format("ring of {}", stage.radix);
       break;

@@ -21,10 +21,6 @@ namespace {
 
 constexpr std::int64_t kMaxUnits = std::int64_t{1} << 60;
 
-bool is_digit(const Stage& stage) { return stage.kind != StageKind::kPlace; }
-
-std::int64_t steps_of(const Stage& stage) { return stage.kind == StageKind::kRing ? stage.radix - 1 : 1; }
-
 void check_program(const Plan& plan, std::size_t rank) {
   std::int64_t last = -1;
   for (const Step& step : plan.programs[rank].steps) {
@@ -157,6 +153,7 @@ std::vector<Interval> PlanIndex::Impl::held_before(SubPlanId id, std::size_t sta
   Interval range{0, total_size(held)};
   for (std::size_t s = 0; s < stage; ++s) {
     const Stage& st = sp.stages[s];
+    if (st.kind == StageKind::kExchange) break;  // nothing is cut any more
     const Interval part = part_of(range.size(), (a / st.stride) % st.radix, st.radix);
     range = {range.begin + part.begin, range.begin + part.end};
   }
@@ -271,6 +268,24 @@ void PlanIndex::Impl::derive_digits(SubPlanId id) {
   }
 }
 
+// Only what no later stage needs in one place may end in copies: the last stages of the whole plan.
+void PlanIndex::Impl::check_exchanges(SubPlanId id) const {
+  const std::vector<Stage>& stages = subplan(id).stages;
+  const auto first = std::find_if(stages.begin(), stages.end(), is_exchange);
+  if (first == stages.end()) return;
+  const std::string where = fmt::format("sub-plan {}, stage {}", id, first - stages.begin());
+  if (id != plan->root) {
+    throw PlanError(fmt::format("{}: an exchange; accepted only in the root, which is sub-plan {}", where, plan->root));
+  }
+  if (plan->collective != Collective::kAllReduce) {
+    throw PlanError(fmt::format("{}: an exchange in a plan for {}; accepted only for {}", where,
+                                to_string(plan->collective), to_string(Collective::kAllReduce)));
+  }
+  if (!std::all_of(first, stages.end(), is_exchange)) {
+    throw PlanError(fmt::format("{}: an exchange, which only other exchanges may follow", where));
+  }
+}
+
 // The target of a kPlace stage must cover the vector in order, with owners out of the sub-plan.
 void PlanIndex::Impl::check_target(SubPlanId id, std::size_t stage) const {
   const std::int64_t num_ranks = at(id).num_ranks;
@@ -323,6 +338,7 @@ void PlanIndex::Impl::derive_place(SubPlanId id, std::size_t stage) {
 }
 
 void PlanIndex::Impl::derive(SubPlanId id) {
+  check_exchanges(id);
   derive_children(id);
   derive_digits(id);
   SubPlanIndex& x = index[static_cast<std::size_t>(id)];
@@ -409,7 +425,10 @@ PlanIndex::PlanIndex(const Plan& plan) : impl_(new Impl) {
                                   impl_->ranks_of(plan.root)));
     }
     if (plan.root != kLeaf) {
-      impl_->num_steps = impl_->at(plan.root).end_step * (plan.collective == Collective::kAllReduce ? 2 : 1);
+      const std::vector<Stage>& stages = impl_->subplan(plan.root).stages;
+      const std::int64_t end = impl_->at(plan.root).end_step;
+      impl_->num_mirrored_steps = end - std::count_if(stages.begin(), stages.end(), is_exchange);
+      impl_->num_steps = end + (plan.collective == Collective::kAllReduce ? impl_->num_mirrored_steps : 0);
     }
     impl_->derive_order();
   } catch (...) {
@@ -423,6 +442,7 @@ PlanIndex::PlanIndex(PlanIndex&& other) noexcept : impl_(other.impl_) { other.im
 
 const Plan& PlanIndex::plan() const { return *impl_->plan; }
 std::int64_t PlanIndex::num_steps() const { return impl_->num_steps; }
+std::int64_t PlanIndex::num_mirrored_steps() const { return impl_->num_mirrored_steps; }
 std::int64_t PlanIndex::num_ranks(SubPlanId id) const { return impl_->ranks_of(id); }
 std::int64_t PlanIndex::num_active_before(SubPlanId id) const { return id == kLeaf ? 1 : impl_->at(id).active_before; }
 std::int64_t PlanIndex::num_active_after(SubPlanId id) const { return impl_->active_after_of(id); }

@@ -17,6 +17,8 @@ inline std::int64_t mul_div(std::int64_t a, std::int64_t b, std::int64_t c) {
   return static_cast<std::int64_t>(static_cast<Wide>(a) * b / c);
 }
 
+inline bool is_exchange(const Stage& stage) { return stage.kind == StageKind::kExchange; }
+
 /// [begin, end) of part `part` when [0, length) is cut into `radix` equal parts.
 inline Interval part_of(std::int64_t length, std::int64_t part, std::int64_t radix) {
   return {mul_div(length, part, radix), mul_div(length, part + 1, radix)};
@@ -60,6 +62,7 @@ struct PlanIndex::Impl {
   const Plan* plan = nullptr;
   std::vector<SubPlanIndex> index;
   std::int64_t num_steps = 0;
+  std::int64_t num_mirrored_steps = 0;
   bool reorders = false;                 // ReduceScatter/AllGather whose blocks do not lie in rank order
   std::vector<std::int64_t> user_begin;  // per piece of the root's placement: where it lies in rank order
 
@@ -70,6 +73,7 @@ struct PlanIndex::Impl {
   void derive_children(SubPlanId id);
   void derive_digits(SubPlanId id);
   void derive_place(SubPlanId id, std::size_t stage);
+  void check_exchanges(SubPlanId id) const;
   void check_target(SubPlanId id, std::size_t stage) const;
   void derive_order();
 

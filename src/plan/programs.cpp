@@ -73,6 +73,16 @@ void PlanIndex::Impl::add_digit_steps(SubPlanId id, std::int64_t base, std::int6
       for (std::int64_t p = 0; p < r; ++p) {
         if (p != d) append(step.recvs, peer(p), true);
       }
+    } else if (is_exchange(st) && r > 1) {
+      Step& step = out.steps.emplace_back();
+      step.number = number;
+      slice.clear();
+      append_slice(held, range, slice);
+      for (std::int64_t p = 0; p < r; ++p) {
+        if (p == d) continue;
+        append(step.sends, peer(p), false);
+        append(step.recvs, peer(p), true);
+      }
     } else if (st.kind == StageKind::kRing) {
       const std::int32_t next = peer((d + 1) % r);
       const std::int32_t previous = peer((d + r - 1) % r);
@@ -91,9 +101,11 @@ void PlanIndex::Impl::add_digit_steps(SubPlanId id, std::int64_t base, std::int6
         append(step.recvs, previous, true);
       }
     }
-    const Interval mine = part_of(range.size(), d, r);
-    range = {range.begin + mine.begin, range.begin + mine.end};
-    number += st.kind == StageKind::kRing ? r - 1 : 1;
+    if (!is_exchange(st)) {
+      const Interval mine = part_of(range.size(), d, r);
+      range = {range.begin + mine.begin, range.begin + mine.end};
+    }
+    number += steps_of(st);
   }
 }
 
@@ -129,7 +141,7 @@ void PlanIndex::Impl::add_place_step(SubPlanId id, std::size_t stage, std::int64
   Step step;
   step.number = x.first_step;
   for (std::size_t s = 0; s < stage; ++s) {
-    step.number += sp.stages[s].kind == StageKind::kRing ? sp.stages[s].radix - 1 : 1;
+    step.number += steps_of(sp.stages[s]);
   }
 
   for (const Interval& h : held_before(id, stage, rank)) {
@@ -231,8 +243,13 @@ RankProgram PlanIndex::program(std::int64_t rank) const {
   RankProgram scatter;
   scatter_program(rank, scatter);
   if (plan().is_explicit() || plan().collective == Collective::kReduceScatter) return scatter;
+  const auto exchanges = std::find_if(scatter.steps.begin(), scatter.steps.end(),
+                                      [&](const Step& step) { return step.number >= num_mirrored_steps(); });
+  const std::vector<Step> once(std::make_move_iterator(exchanges), std::make_move_iterator(scatter.steps.end()));
+  scatter.steps.erase(exchanges, scatter.steps.end());
   RankProgram gather = mirrored(scatter, num_steps());
   if (plan().collective == Collective::kAllGather) return gather;
+  scatter.steps.insert(scatter.steps.end(), once.begin(), once.end());
   scatter.steps.insert(scatter.steps.end(), std::make_move_iterator(gather.steps.begin()),
                        std::make_move_iterator(gather.steps.end()));
   return scatter;
@@ -248,7 +265,7 @@ double digit_messages(const Plan& plan) {
         messages = std::max(messages, of_subplan[static_cast<std::size_t>(run.subplan)]);
     }
     for (const Stage& stage : sp.stages) {
-      if (stage.kind != StageKind::kPlace) messages += static_cast<double>(stage.radix - 1);
+      messages += static_cast<double>(steps_of(stage)) * static_cast<double>(messages_per_step(stage));
     }
     of_subplan.push_back(messages);
     most = std::max(most, messages);

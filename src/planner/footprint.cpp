@@ -2,8 +2,8 @@
 //
 // Equal ranks of different children exchange pieces, so a link with a active ranks below it carries, in a direct
 // exchange of radix r with pieces of s floats, a (r - 1) s up from a senders and as much down from a (r - 1) senders;
-// in a ring a s each way from a senders. Links with the same parameters and the same a behave the same. O(distinct
-// links) per stage.
+// in a ring a s each way from a senders; an exchange is a direct exchange of larger pieces without a mirror image.
+// Links with the same parameters and the same a behave the same. O(distinct links) per stage.
 #include "planner/footprint.hpp"
 
 #include <algorithm>
@@ -42,9 +42,16 @@ void merge_server(std::vector<ServerUse>& servers, const ServerUse& use) {
   servers.push_back(use);
 }
 
-// One stage of `steps` equal steps: every active rank sends `fan - 1` pieces and reduces fan of them.
-StagePrice add_stage(Footprint& f, std::int64_t fan, double piece, double steps, double latency,
-                     const ModelOptions& options) {
+/// A stage of `steps` equal steps, in which every active rank sends `fan - 1` pieces and reduces fan of them.
+struct FootprintStage {
+  std::int64_t fan = 2;
+  double piece = 0;
+  double steps = 1;
+  double halves = 2;  ///< 2: with its mirror image
+};
+
+StagePrice add_stage(Footprint& f, const FootprintStage& stage, double latency, const ModelOptions& options) {
+  const auto [fan, piece, steps, halves] = stage;
   StagePrice price;
   double worst = -1;
   const auto others = static_cast<double>(fan - 1);
@@ -54,12 +61,12 @@ StagePrice add_stage(Footprint& f, std::int64_t fan, double piece, double steps,
     double down_epsilon = 0;
     const double up = link_seconds(use.link, load, use.active, options, up_epsilon);
     const double down = link_seconds(use.link, load, use.active * (fan - 1), options, down_epsilon);
-    use.up += 2 * steps * (up + up_epsilon);
-    use.down += 2 * steps * (down + down_epsilon);
+    use.up += halves * steps * (up + up_epsilon);
+    use.down += halves * steps * (down + down_epsilon);
     if (down + down_epsilon > worst) {
       worst = down + down_epsilon;
-      price.slope.beta = 2 * steps * down;
-      price.slope.epsilon = 2 * steps * down_epsilon;
+      price.slope.beta = halves * steps * down;
+      price.slope.epsilon = halves * steps * down_epsilon;
     }
   }
   double slowest = -1;
@@ -70,7 +77,7 @@ StagePrice add_stage(Footprint& f, std::int64_t fan, double piece, double steps,
     const double delta = steps * static_cast<double>(fan + 1) * piece * server.delta;
     use.busy += gamma + delta;
     const double messages = 2 * others * server.mu;
-    use.handling += 2 * steps * messages;
+    use.handling += halves * steps * messages;
     handling = std::max(handling, messages);
     if (gamma + delta > slowest) {
       slowest = gamma + delta;
@@ -78,8 +85,8 @@ StagePrice add_stage(Footprint& f, std::int64_t fan, double piece, double steps,
       price.slope.delta = delta;
     }
   }
-  price.fixed.alpha = 2 * steps * latency;
-  price.fixed.mu = 2 * steps * handling;
+  price.fixed.alpha = halves * steps * latency;
+  price.fixed.mu = halves * steps * handling;
   f.steps.emplace_back(latency + handling, worst + std::max(slowest, 0.0) / steps);
   f.fixed += price.fixed;
   f.slope += price.slope;
@@ -140,17 +147,19 @@ void put_below(Footprint& footprint, const Node& parent_switch) {
   merge_link(footprint.links, {parent_switch.uplink, footprint.active, 0, 0});
 }
 
-StagePrice add_digits(Footprint& footprint, const std::vector<std::int64_t>& radices, StageKind kind,
-                      double pair_latency, const ModelOptions& options) {
+StagePrice add_digits(Footprint& footprint, const Digits& digits, double pair_latency, const ModelOptions& options) {
   StagePrice total;
   double held = 1 / static_cast<double>(footprint.active);
   std::int64_t count = 1;
-  for (const std::int64_t r : radices) {
-    held /= static_cast<double>(r);
+  for (std::size_t s = 0; s < digits.radices.size(); ++s) {
+    const std::int64_t r = digits.radices[s];
+    const bool is_ring = digits.kind_of(s) == StageKind::kRing;
+    const bool is_exchange = digits.kind_of(s) == StageKind::kExchange;
+    if (!is_exchange) held /= static_cast<double>(r);
     count *= r;
-    const bool ring = kind == StageKind::kRing;
-    const StagePrice p =
-        add_stage(footprint, ring ? 2 : r, held, ring ? static_cast<double>(r - 1) : 1, pair_latency, options);
+    const FootprintStage stage{is_ring ? 2 : r, held, is_ring ? static_cast<double>(r - 1) : 1.0,
+                               is_exchange ? 1.0 : 2.0};
+    const StagePrice p = add_stage(footprint, stage, pair_latency, options);
     total.fixed += p.fixed;
     total.slope += p.slope;
   }
@@ -159,7 +168,7 @@ StagePrice add_digits(Footprint& footprint, const std::vector<std::int64_t>& rad
 }
 
 StagePrice add_fold(Footprint& footprint, double pair_latency, const ModelOptions& options) {
-  return add_stage(footprint, 2, 1 / static_cast<double>(footprint.active), 1, pair_latency, options);
+  return add_stage(footprint, {2, 1 / static_cast<double>(footprint.active)}, pair_latency, options);
 }
 
 double transfer_out(const Footprint& footprint, double size_floats, const ModelOptions& options) {

@@ -50,7 +50,7 @@ Footprint joined(const std::vector<Footprint>& children);
 /// Adds the switch itself and its uplink on top.
 void put_below(Footprint& footprint, const Node& parent_switch);
 
-/// Stages {radix, kind} over `children` (joined; `active` is that of one child) whose equal ranks form groups.
+/// The stages of digits over `children` (joined; `active` is that of one child) whose equal ranks form groups.
 /// `pair_latency` is the longest path between two children. Adds them to the footprint and returns their cost per float
 /// and their latency.
 struct StagePrice {
@@ -58,8 +58,7 @@ struct StagePrice {
   Terms slope;
   [[nodiscard]] Terms at(double size_floats) const { return fixed + size_floats * slope; }
 };
-StagePrice add_digits(Footprint& footprint, const std::vector<std::int64_t>& radices, StageKind kind,
-                      double pair_latency, const ModelOptions& options);
+StagePrice add_digits(Footprint& footprint, const Digits& digits, double pair_latency, const ModelOptions& options);
 /// The fold of RHD: one child of each pair sends all it holds.
 StagePrice add_fold(Footprint& footprint, double pair_latency, const ModelOptions& options);
 

@@ -109,8 +109,7 @@ bool holds_same(const FragmentPtr& a, const FragmentPtr& b, std::int64_t num_uni
   return by_rank(a) == by_rank(b);
 }
 
-FragmentPtr digits_fragment(FragmentRuns children, const std::vector<std::int64_t>& radices, StageKind kind,
-                            std::string label) {
+FragmentPtr digits_fragment(FragmentRuns children, const Digits& digits, std::string label) {
   auto f = std::make_shared<Fragment>();
   std::int64_t stride = active_of(children.front().first);
   f->label = std::move(label);
@@ -119,14 +118,15 @@ FragmentPtr digits_fragment(FragmentRuns children, const std::vector<std::int64_
     f->num_active += count * active_of(child);
   }
   f->children = std::move(children);
-  for (const std::int64_t r : radices) {
-    f->stages.push_back({kind, stride, r, {}});
-    stride *= r;
+  for (std::size_t s = 0; s < digits.radices.size(); ++s) {
+    f->stages.push_back({digits.kind_of(s), stride, digits.radices[s], {}});
+    stride *= digits.radices[s];
   }
   return f;
 }
 
-FragmentPtr rhd_fragment(const FragmentRuns& children, std::int64_t num_units, const std::string& label) {
+FragmentPtr rhd_fragment(const FragmentRuns& children, std::int64_t num_units, const std::string& label,
+                         StageKind kind) {
   std::vector<FragmentPtr> each;
   for (const auto& [child, count] : children) each.insert(each.end(), static_cast<std::size_t>(count), child);
   const std::size_t p = std::bit_floor(each.size());
@@ -158,7 +158,7 @@ FragmentPtr rhd_fragment(const FragmentRuns& children, std::int64_t num_units, c
     append(known);
   }
   for (std::size_t i = 2 * folded; i < each.size(); ++i) append(each[i]);
-  return digits_fragment(std::move(runs), twos, StageKind::kDirect, label);
+  return digits_fragment(std::move(runs), {twos, kind}, label);
 }
 
 FragmentPtr acps_fragment(FragmentRuns children, std::int64_t num_units, std::string label) {

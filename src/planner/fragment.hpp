@@ -44,11 +44,21 @@ bool is_same(const FragmentPtr& a, const FragmentPtr& b);
 /// Do equal active ranks hold equal intervals?
 bool holds_same(const FragmentPtr& a, const FragmentPtr& b, std::int64_t num_units);
 
-/// Children that hold the same (holds_same), combined by digits of one kind, first stage first.
-FragmentPtr digits_fragment(FragmentRuns children, const std::vector<std::int64_t>& radices, StageKind kind,
-                            std::string label);
-/// RHD over such children: those beyond a power of two fold into a partner first.
-FragmentPtr rhd_fragment(const FragmentRuns& children, std::int64_t num_units, const std::string& label);
+/// Radices of digits and what is done with them: the last ones may be exchanges, which only a root may have.
+struct Digits {
+  std::vector<std::int64_t> radices;    ///< first stage first
+  StageKind kind = StageKind::kDirect;  ///< of all but the exchanges
+  std::size_t num_exchanges = 0;        ///< at the end
+  [[nodiscard]] StageKind kind_of(std::size_t stage) const {
+    return stage + num_exchanges < radices.size() ? kind : StageKind::kExchange;
+  }
+};
+
+/// Children that hold the same (holds_same), combined by digits.
+FragmentPtr digits_fragment(FragmentRuns children, const Digits& digits, std::string label);
+/// RHD over such children: those beyond a power of two fold into a partner first. With kExchange, recursive doubling.
+FragmentPtr rhd_fragment(const FragmentRuns& children, std::int64_t num_units, const std::string& label,
+                         StageKind kind = StageKind::kDirect);
 /// Children that hold different intervals: Asymmetric CPS.
 FragmentPtr acps_fragment(FragmentRuns children, std::int64_t num_units, std::string label);
 /// The same fragment with its results moved to `subset` of its active ranks, evenly spaced.

@@ -123,7 +123,7 @@ class GenTree {
     const auto offer = [&](const char* algorithm, const std::vector<std::int64_t>& factors, StageKind kind, bool fold) {
       Try t{{algorithm, factors, {}}, below};
       if (fold) t.candidate.terms += add_fold(t.footprint, pair_latency, options_.model).at(size_);
-      t.candidate.terms += add_digits(t.footprint, factors, kind, pair_latency, options_.model).at(size_);
+      t.candidate.terms += add_digits(t.footprint, {factors, kind}, pair_latency, options_.model).at(size_);
       const double seconds = t.candidate.terms.total();
       choice.candidates.push_back(t.candidate);
       if (seconds < least) {
@@ -150,7 +150,7 @@ class GenTree {
     const StageKind kind = choice.algorithm == "ring" ? StageKind::kRing : StageKind::kDirect;
     Built out;
     out.fragment = choice.algorithm == "rhd" ? rhd_fragment(runs, units_, label)
-                                             : digits_fragment(runs, choice.factors, kind, label);
+                                             : digits_fragment(runs, {choice.factors, kind}, label);
     out.footprint = choice.algorithm == "rhd" && p != c ? counted(out.fragment, id, false) : best.footprint;
     return out;
   }

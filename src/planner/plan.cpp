@@ -14,9 +14,17 @@ namespace gar {
 
 namespace {
 
+/// May gentree+ end a plan in exchanges? These have no halves. And the model knows no cost of a message yet, so it
+/// finds the many messages of an exchange too cheap: a communicator would take them where they are slower.
+bool may_exchange(const PlanRequest& request) {
+  return request.model.exchanges && request.collective == Collective::kAllReduce && request.policy != Policy::kRuntime;
+}
+
 /// Plans an AllReduce with one of the tree planners.
 PlanAnswer plan_tree(const AlgorithmSpec& spec, const PlanRequest& request) {
-  TreePlan tree = spec.name == "gentree+" ? gentree_plus(request.topology, request.size_floats, request.model)
+  ModelOptions plus = request.model;
+  plus.exchanges = may_exchange(request);
+  TreePlan tree = spec.name == "gentree+" ? gentree_plus(request.topology, request.size_floats, plus)
                                           : gentree(request.topology, request.size_floats,
                                                     {.rearrange = spec.name == "gentree", .model = request.model});
   PlanAnswer out;

@@ -19,9 +19,19 @@ std::string plan_words(const std::vector<SwitchChoice>& switches) {
   return out.empty() ? "nothing to do" : out;
 }
 
+std::string exchange_words(const SwitchChoice& choice) {
+  const bool ends_in_one = choice.algorithm.ends_with("+exchange");
+  const bool is_one = choice.algorithm == "gather" || choice.algorithm.starts_with("recursive-");
+  if (!ends_in_one && !is_one) return "";
+  return fmt::format("{} exchange all that they hold, so nothing has to be gathered back: fewer steps, more bytes",
+                     ends_in_one ? fmt::format("the last groups of {}", choice.factors.back()) : "groups");
+}
+
 std::string plan_name(const PlanAnswer& answer) {
   if (answer.switches.size() != 1 || answer.spec.name != "gentree+") return answer.plan.algorithm;
   const SwitchChoice& choice = answer.switches.front();
+  if (find_algorithm(choice.algorithm) == nullptr) return answer.plan.algorithm;
+  if (choice.algorithm == "recursive-doubling") return choice.algorithm;
   if (choice.factors.size() < 2) return choice.algorithm;
   return fmt::format("{}:{}", choice.algorithm, factor_words(choice.factors));
 }

@@ -95,6 +95,27 @@ std::vector<AlgorithmSpec> uneven_candidates(std::int64_t n, bool with_three_lev
   return out;
 }
 
+/// Products of factors that are tried on n ranks: n, and where ranks may fold, the largest powers of small numbers and
+/// the largest number up to n that has no prime factors but 2 and 3.
+std::set<std::int64_t> products(const AlgorithmSpec& spec, std::int64_t n) {
+  std::set<std::int64_t> out{n};
+  const AlgorithmInfo* info = find_algorithm(spec.name);
+  if (info == nullptr || !info->folds) return out;
+  for (std::int64_t radix = 2; radix <= std::min<std::int64_t>(n, 8); ++radix) {
+    std::int64_t power = radix;
+    while (power <= n / radix) power *= radix;
+    out.insert(power);
+  }
+  std::int64_t smooth = 2;
+  for (std::int64_t threes = 1; threes <= n / 2; threes *= 3) {
+    std::int64_t product = threes;
+    while (product <= n / 2) product *= 2;
+    smooth = std::max(smooth, product);
+  }
+  out.insert(smooth);
+  return out;
+}
+
 // The closed form with the best parameters of any server. Nor can a flat plan be faster than its stages' shortest
 // paths, the strongest cut and the calculation together. Without a closed form nothing is known: 0.
 double bound_of(const Candidate& c, std::int64_t n, double size_floats, const OneSwitch& p,
@@ -139,8 +160,10 @@ struct Predictor::Impl {
         }
         if (family.candidates.empty()) family.candidates.push_back({{"hcps", {n}, false}, {}});
       } else if (needs_factors(spec) && n > 1) {
-        for (auto& factors : ordered_factorisations(n, 1000)) {
-          family.candidates.push_back({{spec.name, std::move(factors), false}, {}});
+        for (const std::int64_t product : products(spec, n)) {
+          for (auto& factors : ordered_factorisations(product, 1000)) {
+            family.candidates.push_back({{spec.name, std::move(factors), false}, {}});
+          }
         }
       } else {
         family.candidates.push_back({spec, {}});

@@ -145,11 +145,14 @@ const ChosenPlan& Chooser::choose(Collective collective, std::int64_t bytes) {
     return plans_[{collective, size_class}] = make(middle);
   }
   ChosenPlan half = choose(Collective::kAllReduce, bytes);
-  if (half.plan->plan.is_explicit()) {
-    PlanAnswer other = gar::plan({.topology = topology_, .size_floats = static_cast<double>(bytes) / 4});
+  if (!has_halves(half.plan->plan)) {
+    PlanRequest request{.topology = topology_, .size_floats = static_cast<double>(bytes) / 4};
+    request.model.exchanges = false;
+    PlanAnswer other = gar::plan(request);
     half.name = plan_name(other);
     half.plan = std::make_shared<IndexedPlan>(std::move(other.plan));
-    half.reason = "the plan that was given is for AllReduce only";
+    half.reason =
+        plan_ ? "the plan that was given is for AllReduce only" : fmt::format("'{}' is for AllReduce only", algorithm_);
   }
   half.plan = std::make_shared<IndexedPlan>(as_collective(half.plan->plan, collective));
   ModelOptions options;

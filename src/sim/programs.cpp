@@ -10,7 +10,7 @@ namespace gar::sim {
 Programs::Programs(const Plan& plan)
     : unit_(1.0 / static_cast<double>(plan.num_units)),
       num_units_(plan.num_units),
-      is_mirrored_(!plan.is_explicit() && plan.collective == Collective::kAllReduce) {}
+      is_mirrored_(plan.collective == Collective::kAllReduce && has_halves(plan)) {}
 
 void Programs::merge(const std::vector<Message>& messages, std::uint32_t& num_runs, std::uint32_t& num_flows) {
   const std::size_t begin = runs_.size();
@@ -65,7 +65,8 @@ void Programs::append(const Step& step, std::int64_t repeat) {
 }
 
 void Programs::add(const PlanIndex& index, std::int64_t rank, WorkMeter& work) {
-  if (!index.plan().is_explicit() && index.plan().collective == Collective::kAllGather) {
+  const bool ends_with_stored = is_mirrored_ || index.plan().collective == Collective::kReduceScatter;
+  if (!index.plan().is_explicit() && !ends_with_stored) {
     scratch_ = index.program(rank);
     repeats_.assign(scratch_.steps.size(), 1);
   } else {

@@ -35,8 +35,8 @@ struct SimStep {
   double accesses = 0;  ///< sum of (f + 1) s
 };
 
-/// Programs of many ranks, one after the other. With `mirrored()` the stored steps are those of the ReduceScatter and
-/// are followed by their mirror image.
+/// Programs of many ranks, one after the other. With `is_mirrored()` the stored steps are those of the ReduceScatter
+/// and are followed by their mirror image; plans with exchanges, which have none, are stored whole.
 class Programs {
  public:
   explicit Programs(const Plan& plan);

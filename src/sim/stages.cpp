@@ -23,7 +23,7 @@ std::vector<Range> scatter_stages(const PlanIndex& index) {
   for (std::size_t i = 0; i < plan.subplans.size(); ++i) {
     std::int64_t at = index.first_step(static_cast<SubPlanId>(i));
     for (const Stage& stage : plan.subplans[i].stages) {
-      const std::int64_t steps = stage.kind == StageKind::kRing ? stage.radix - 1 : 1;
+      const std::int64_t steps = steps_of(stage);
       if (steps > 0) {
         named[at] = stage_label(plan.subplans[i], stage);
         cuts.push_back(at);
@@ -52,6 +52,7 @@ StageTable::StageTable(const PlanIndex& index) {
     StageUse stage;
     stage.label = r.label;
     stage.is_gather = is_gather;
+    stage.is_exchange = !plan.is_explicit() && !is_gather && r.begin >= index.num_mirrored_steps();
     stage.first_step = r.begin;
     stage.num_steps = r.end - r.begin;
     stages_.push_back(stage);
@@ -71,7 +72,10 @@ StageTable::StageTable(const PlanIndex& index) {
     for (const Range& r : scatter) add(r, false);
   }
   if (plan.collective != Collective::kReduceScatter) {
-    for (auto r = scatter.rbegin(); r != scatter.rend(); ++r) add({steps - r->end, steps - r->begin, r->label}, true);
+    for (auto r = scatter.rbegin(); r != scatter.rend(); ++r) {
+      if (r->begin >= index.num_mirrored_steps()) continue;  // an exchange
+      add({steps - r->end, steps - r->begin, r->label}, true);
+    }
   }
 }
 

@@ -9,7 +9,9 @@ using namespace gar;
 using namespace gar::test;
 
 std::vector<std::string> algorithms(int size) {
-  std::vector<std::string> out{"", "ring", "rhd", "cps", "gentree", "gentree+", "reduce-broadcast"};
+  std::vector<std::string> out{
+      "", "ring", "rhd", "cps", "gentree", "gentree+", "reduce-broadcast", "recursive-doubling", "gather", "binomial"};
+  if (size >= 3) out.emplace_back("recursive-multiplying:3");
   for (int a = 2; a * a <= size; ++a) {
     if (size % a == 0) out.push_back("hcps:" + std::to_string(size / a) + "x" + std::to_string(a));
   }

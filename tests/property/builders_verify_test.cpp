@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "gar/algorithms.hpp"
 #include "gar/verify.hpp"
 #include "support/naive_run.hpp"
+#include "support/plans.hpp"
 #include "support/slow_build.hpp"
 
 namespace gar {
@@ -39,10 +41,9 @@ void expect_right(const Plan& plan) {
   EXPECT_EQ(same.buffer_units, report.buffer_units);
 }
 
-/// An explicit plan has no halves.
 void expect_right_in_all_forms(const Plan& plan) {
   expect_right(plan);
-  if (plan.is_explicit()) return;
+  if (!has_halves(plan)) return;
   expect_right(as_reduce_scatter(plan));
   expect_right(as_all_gather(plan));
 }
@@ -68,6 +69,11 @@ std::vector<AlgorithmSpec> specs_for(const AlgorithmInfo& info, std::int64_t n) 
     case AlgorithmParameters::kFactors:
       for (const auto& factors : ordered_factorisations(n, n <= 64 ? 100'000 : 4))
         out.push_back({name, factors, false});
+      if (info.folds) {
+        for (const std::int64_t p : {n / 3, n / 2, n - 1}) {
+          for (const auto& factors : ordered_factorisations(p, 4)) out.push_back({name, factors, false});
+        }
+      }
       if (info.takes_uneven) {
         for (AlgorithmSpec& spec : uneven_specs(name, n)) out.push_back(std::move(spec));
       }
@@ -106,6 +112,17 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryBuilder, ::testing::ValuesIn(all_builder
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
+
+TEST(Builders, ExchangesAboveScatteringStagesAreRight) {
+  for (const std::int64_t n : rank_counts()) {
+    if (n < 4 || n > 64) continue;
+    std::mt19937_64 random(static_cast<std::uint64_t>(n));
+    for (const Plan& plan : test::mixed_exchange_plans(random, n, 6)) {
+      EXPECT_FALSE(has_halves(plan));
+      expect_right(plan);
+    }
+  }
+}
 
 TEST(Builders, HierarchicalRingIsRightOnManyRanks) {
   for (const auto& [n, factors] : std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>>{

@@ -34,6 +34,10 @@ std::vector<Case> all_cases(std::int64_t n) {
     if (info.parameters == AlgorithmParameters::kNone) add({name, {}, false});
     if (info.parameters != AlgorithmParameters::kFactors) continue;
     for (const auto& factors : ordered_factorisations(n)) add({name, factors, false});
+    if (!info.folds) continue;
+    for (const std::int64_t p : {n / 3, n / 2, n - 1}) {
+      for (const auto& factors : ordered_factorisations(p, 10)) add({name, factors, false});
+    }
   }
   return cases;
 }
@@ -64,10 +68,10 @@ TEST_P(OnOneSwitch, EvaluatorsEqualClosedForms) {
       ++num_cases;
     }
   }
-  // At least 63 sizes of 4 algorithms, and twice the sum of the numbers of ordered factorisations of 2..64.
+  // At least 63 sizes of 7 algorithms, and three times the sum of the numbers of ordered factorisations of 2..64.
   std::size_t factorisations = 0;
   for (std::int64_t n = 2; n <= 64; ++n) factorisations += ordered_factorisations(n).size();
-  EXPECT_GE(num_cases, 63 * 4 + 2 * factorisations);
+  EXPECT_GE(num_cases, 63 * 7 + 3 * factorisations);
 }
 
 // Without incast and memory access GenModel is the (alpha, beta, gamma) model.

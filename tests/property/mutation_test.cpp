@@ -8,6 +8,7 @@
 #include "gar/verify.hpp"
 #include "support/mutate.hpp"
 #include "support/naive_run.hpp"
+#include "support/plans.hpp"
 
 namespace gar {
 namespace {
@@ -17,15 +18,20 @@ using test::Outcome;
 std::vector<Plan> correct_plans() {
   std::vector<Plan> plans;
   for (const std::int64_t n : {2, 3, 5, 6, 8, 12}) {
-    for (const Plan& plan : {ring(n), rhd(n), cps(n), reduce_broadcast(n)}) plans.push_back(plan);
+    for (const Plan& plan :
+         {ring(n), rhd(n), cps(n), reduce_broadcast(n), gather(n), recursive_doubling(n), binomial(n)}) {
+      plans.push_back(plan);
+    }
   }
-  for (const Plan& plan : {hcps(6, {3, 2}), hcps(8, {2, 2, 2}), hcps(12, {4, 3}), hierarchical_ring(6, {2, 3}),
-                           hierarchical_ring(12, {3, 2, 2}), uneven_hcps(5, {3, 2}), uneven_hcps(7, {4, 2}),
-                           uneven_hcps(11, {4, 3}), acps({3, 2}), acps({4, 1, 3}), acps({5, 5, 2})})
+  for (const Plan& plan :
+       {hcps(6, {3, 2}), hcps(8, {2, 2, 2}), hcps(12, {4, 3}), hierarchical_ring(6, {2, 3}),
+        hierarchical_ring(12, {3, 2, 2}), uneven_hcps(5, {3, 2}), uneven_hcps(7, {4, 2}), uneven_hcps(11, {4, 3}),
+        acps({3, 2}), acps({4, 1, 3}), acps({5, 5, 2}), recursive_multiplying(9, {3, 3}),
+        recursive_multiplying(11, {2, 3}), test::with_exchanges(hcps(12, {4, 3}), 1), test::with_exchanges(rhd(7), 1)})
     plans.push_back(plan);
   const std::size_t num_allreduce = plans.size();
   for (std::size_t i = 0; i < num_allreduce; ++i) {
-    if (plans[i].num_ranks > 8) continue;
+    if (plans[i].num_ranks > 8 || !has_halves(plans[i])) continue;
     plans.push_back(as_reduce_scatter(plans[i]));
     plans.push_back(as_all_gather(plans[i]));
   }

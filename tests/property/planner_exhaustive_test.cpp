@@ -47,7 +47,10 @@ std::string words(const Plan& plan) {
     }
     out += ":";
     for (const Stage& s : sp.stages) {
-      const char* kind = s.kind == StageKind::kPlace ? " place" : s.kind == StageKind::kRing ? " ring" : " direct";
+      const char* kind = s.kind == StageKind::kPlace      ? " place"
+                         : s.kind == StageKind::kExchange ? " exchange"
+                         : s.kind == StageKind::kRing     ? " ring"
+                                                          : " direct";
       out += kind + std::to_string(s.kind == StageKind::kPlace ? static_cast<std::int64_t>(s.target.size()) : s.radix);
     }
     out += " } ";
@@ -69,6 +72,16 @@ std::vector<Plan> flat_plans(const Topology& topology, double size) {
   return out;
 }
 
+/// Those for short vectors; of recursive-multiplying the one that is best in one piece.
+std::vector<Plan> short_plans(const Topology& topology, double size) {
+  const std::int64_t n = topology.num_servers();
+  std::vector<Plan> out{recursive_doubling(n), binomial(n), gather(n)};
+  for (const Prediction& p : Predictor(topology, {{"recursive-multiplying", {}, false}}).at(size)) {
+    out.push_back(build_plan(p.spec, n));
+  }
+  return out;
+}
+
 /// The best plan of the whole space, in its best number of chunks.
 struct Best {
   double seconds = std::numeric_limits<double>::infinity();
@@ -76,16 +89,21 @@ struct Best {
 };
 
 Best best_of_space(const Topology& topology, double size) {
-  std::vector<Plan> plans = test::PlanSpace(topology).plans();
-  for (Plan& plan : flat_plans(topology, size)) plans.push_back(std::move(plan));
-  for (const bool rearrange : {true, false}) plans.push_back(gentree(topology, size, {rearrange, {}}).plan);
+  test::PlanSpace space(topology);
   Best best;
-  for (Plan& plan : plans) {
-    const PricedPlan priced(plan, topology, kOverlap);
-    plan.num_chunks = priced.best_chunks(size, chunk_limit(size));
-    const double seconds = priced.pipelined_cost(size, plan.num_chunks).total();
-    if (seconds < best.seconds) best = {seconds, plan};
-  }
+  const auto offer = [&](std::vector<Plan> plans) {
+    for (Plan& plan : plans) {
+      const PricedPlan priced(plan, topology, kOverlap);
+      plan.num_chunks = priced.best_chunks(size, chunk_limit(size));
+      const double seconds = priced.pipelined_cost(size, plan.num_chunks).total();
+      if (seconds < best.seconds) best = {seconds, std::move(plan)};
+    }
+  };
+  offer(space.plans());
+  offer(flat_plans(topology, size));
+  for (const bool rearrange : {true, false}) offer({gentree(topology, size, {rearrange, {}}).plan});
+  if (best.plan.num_chunks == 1) offer(space.ending_in_exchanges());
+  offer(short_plans(topology, size));
   return best;
 }
 

@@ -28,15 +28,17 @@ struct Case {
 };
 
 std::vector<Case> all_cases(std::int64_t n, double size, const OneSwitch& p) {
-  std::vector<Case> cases{{ring(n), closed_ring(n, size, p)},
-                          {rhd(n), closed_rhd(n, size, p)},
-                          {cps(n), closed_cps(n, size, p)},
-                          {reduce_broadcast(n), closed_reduce_broadcast(n, size, p)}};
+  std::vector<Case> cases{
+      {ring(n), closed_ring(n, size, p)},        {rhd(n), closed_rhd(n, size, p)},
+      {cps(n), closed_cps(n, size, p)},          {reduce_broadcast(n), closed_reduce_broadcast(n, size, p)},
+      {gather(n), closed_gather(n, size, p)},    {recursive_doubling(n), closed_recursive_doubling(n, size, p)},
+      {binomial(n), closed_binomial(n, size, p)}};
   for (const auto& f : ordered_factorisations(n, kMostFactorisations)) {
     cases.push_back({hcps(n, f), closed_hcps(f, size, p)});
   }
   if (const auto some = ordered_factorisations(n, 3); some.size() > 1) {
     cases.push_back({hierarchical_ring(n, some[1]), closed_hierarchical_ring(some[1], size, p)});
+    cases.push_back({recursive_multiplying(n, some[1]), closed_recursive_multiplying(n, some[1], size, p)});
   }
   return cases;
 }
@@ -165,7 +167,7 @@ TEST(Barrier, ChunksComeOneByOne) {
   for (const SimulationEngine engine : {SimulationEngine::kFlows, SimulationEngine::kClasses}) {
     for (std::int64_t n = 2; n <= 20; n += 3) {
       const Topology star = random_star(random, n, true);
-      for (Plan plan : {ring(n), cps(n), rhd(n)}) {
+      for (Plan plan : {ring(n), cps(n), rhd(n), gather(n), recursive_doubling(n)}) {
         SCOPED_TRACE(plan.algorithm + " on " + std::to_string(n) + " servers");
         SimulationOptions options;
         options.barrier = true;

@@ -176,6 +176,7 @@ TEST(ChunkProgram, EveryBuilderAndCollectiveGivesEveryContributionOnce) {
         expect_works(plan, count);
       }
       for (const std::int64_t block : {1, 3, 70}) {
+        if (!has_halves(plan)) break;
         expect_works(as_reduce_scatter(plan), block);
         expect_works(as_all_gather(plan), block);
       }
@@ -191,7 +192,7 @@ TEST(ChunkProgram, PlansForRandomTreesToo) {
     options.min_servers = 2;
     options.max_servers = 16;
     const Topology topology = test::random_topology(random, options);
-    const Plan plan = i % 2 == 0 ? gentree(topology, 1e6).plan : gentree_plus(topology, 1e6).plan;
+    const Plan plan = i % 2 == 0 ? gentree(topology, 1e6).plan : gentree_plus(topology, 1e6, {.exchanges = false}).plan;
     expect_works(plan, 1 + static_cast<std::int64_t>(random() % 5000));
     expect_works(make_explicit(plan), 1 + static_cast<std::int64_t>(random() % 500));
     expect_works(as_reduce_scatter(plan), 1 + static_cast<std::int64_t>(random() % 50));
@@ -225,8 +226,8 @@ TEST(Schedule, ChunksCoverTheVectorAndFitTheStaging) {
     std::vector<Plan> plans = test::plans_of_all_builders(random, n, 3);
     Plan plan = plans[random() % plans.size()];
     plan.num_chunks = test::uniform(random, 1, 5);
-    if (i % 3 == 1) plan = as_reduce_scatter(plan);
-    if (i % 3 == 2) plan = as_all_gather(plan);
+    if (i % 3 == 1 && has_halves(plan)) plan = as_reduce_scatter(plan);
+    if (i % 3 == 2 && has_halves(plan)) plan = as_all_gather(plan);
     const std::int64_t count = test::uniform(random, 1, 200'000);
     const std::int64_t size = std::int64_t{1} << test::uniform(random, 0, 3);
     TransportLimits limits;

@@ -16,6 +16,7 @@
 #include "gar/planner.hpp"
 #include "gar/simulate.hpp"
 #include "simgrid_run.hpp"
+#include "support/plans.hpp"
 #include "support/random_topology.hpp"
 
 namespace gar {
@@ -166,6 +167,26 @@ TEST_F(SimGrid, StarsWithIncast) {
   for (const char* algorithm : {"hcps:8x3", "hcps:2x12", "hcps:12x2", "hcps:2x3x4", "hcps:~5x5", "reduce-broadcast"}) {
     for (const double size : {1e4, 1e8}) compare("star:24", star24, algorithm, size);
   }
+}
+
+// Exchanges have no mirror image; folds, and scattering stages below an exchange, have one.
+TEST_F(SimGrid, PlansForShortVectors) {
+  for (const std::int64_t n : {2, 5, 12, 16}) {
+    const std::string name = "star:" + std::to_string(n);
+    const Topology star = topology_from_spec(name);
+    for (const char* algorithm : {"gather", "recursive-doubling", "binomial"}) compare(name, star, algorithm, 1e5);
+    if (n >= 4) compare(name, star, test::with_exchanges(rhd(n), 1), 1e6);
+  }
+  const Topology star = uneven_star(14);
+  for (const char* algorithm : {"gather", "recursive-doubling", "recursive-multiplying:3x4", "binomial"}) {
+    compare("uneven star:14", star, algorithm, 1e6);
+  }
+  const Topology tree = uneven_tree({3, 5, 2}, {}, 10);
+  for (const char* algorithm : {"gather", "recursive-doubling", "recursive-multiplying:3x3", "binomial"}) {
+    compare("racks 3,5,2, incast", tree, algorithm, 1e6);
+  }
+  compare("racks 3,5,2, incast", tree, test::with_exchanges(hcps(10, {5, 2}), 1), 1e6);
+  compare("tree:3x4", topology_from_spec("tree:3x4"), test::with_exchanges(hcps(12, {4, 3}), 1), 1e6);
 }
 
 TEST_F(SimGrid, StarsOfDifferentServers) {

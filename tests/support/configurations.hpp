@@ -68,6 +68,11 @@ inline std::vector<std::pair<std::string, Plan>> plans_to_run(std::mt19937_64& r
   Plan chunked = rhd(num_ranks);
   chunked.num_chunks = uniform(random, 2, 7);
   out.emplace_back("rhd in " + std::to_string(chunked.num_chunks) + " chunks", chunked);
+  if (num_ranks >= 4) {
+    Plan mixed = with_exchanges(rhd(num_ranks), 1);
+    mixed.num_chunks = uniform(random, 1, 3);
+    out.emplace_back("rhd that ends in an exchange", std::move(mixed));
+  }
   if (num_ranks > 1) out.emplace_back("an odd explicit plan", odd_explicit_plan(random, num_ranks));
   return out;
 }

@@ -30,6 +30,12 @@ class PlanSpace {
     for (const PartPtr& part : parts_of(topology_.root())) out.push_back(to_plan(*part));
     return out;
   }
+  /// Those of them that have digits at the root, ending in exchanges.
+  std::vector<Plan> ending_in_exchanges() {
+    std::vector<Plan> out;
+    for (const Plan& plan : plans()) add_exchanges(plan, out);
+    return out;
+  }
 
  private:
   static constexpr std::int64_t kUnits = 720'720LL * 720'720;
@@ -44,6 +50,26 @@ class PlanSpace {
     std::vector<std::vector<Interval>> held{{{0, kUnits}}};  // what each of them holds, in the order of its cuts
     std::vector<Piece> placement{{0, kUnits, 0}};
   };
+
+  // Digits at the root may end in an exchange, or all be exchanges; where levels are skipped only the latter.
+  void add_exchanges(const Plan& plan, std::vector<Plan>& out) const {
+    const SubPlan& root = plan.subplans[static_cast<std::size_t>(plan.root)];
+    if (!std::all_of(root.stages.begin(), root.stages.end(), is_digit)) return;
+    NodeId top = topology_.root();
+    while (topology_.num_children(top) == 1) top = topology_.node(top).children.front().node;
+    const bool is_all_direct = std::all_of(root.stages.begin(), root.stages.end(),
+                                           [](const Stage& stage) { return stage.kind == StageKind::kDirect; });
+    const auto with = [&](std::size_t num_exchanges) {
+      Plan changed = plan;
+      std::vector<Stage>& stages = changed.subplans[static_cast<std::size_t>(plan.root)].stages;
+      for (std::size_t i = stages.size() - num_exchanges; i < stages.size(); ++i) stages[i].kind = StageKind::kExchange;
+      return changed;
+    };
+    const std::size_t num_stages = root.stages.size();
+    const bool skips_levels = std::ssize(root.children) != topology_.num_children(top);
+    if (is_all_direct) out.push_back(with(num_stages));
+    if (!skips_levels && num_stages > 1) out.push_back(with(1));
+  }
 
   // --- plans ---------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gar/algorithms.hpp"
@@ -54,12 +55,47 @@ inline std::vector<Factors> some_of(std::mt19937_64& random, std::vector<Factors
   return all;
 }
 
-/// Plans that consist of one sub-plan of digit stages: ring, cps, and some hcps and hierarchical rings.
+/// The same plan with its last `num_exchanges` stages as exchanges. They must be digit stages.
+inline Plan with_exchanges(Plan plan, std::size_t num_exchanges) {
+  std::vector<Stage>& stages = plan.subplans[static_cast<std::size_t>(plan.root)].stages;
+  for (std::size_t i = stages.size() - num_exchanges; i < stages.size(); ++i) stages[i].kind = StageKind::kExchange;
+  plan.algorithm += ", the last " + std::to_string(num_exchanges) + " exchanged whole";
+  return plan;
+}
+
+/// Digit stages that scatter, with exchanges above them, also behind a fold and above groups. For 4 ranks or more.
+inline std::vector<Plan> mixed_exchange_plans(std::mt19937_64& random, std::int64_t n, std::size_t most_per_kind) {
+  std::vector<Plan> plans{with_exchanges(rhd(n), 1)};
+  if (n >= 8) plans.push_back(with_exchanges(rhd(n), 2));
+  for (const Factors& f : some_of(random, ordered_factorisations(n), most_per_kind)) {
+    if (f.size() < 2) continue;
+    const auto exchanged = static_cast<std::size_t>(uniform(random, 1, static_cast<std::int64_t>(f.size()) - 1));
+    plans.push_back(with_exchanges(hcps(n, f), exchanged));
+    plans.push_back(with_exchanges(hierarchical_ring(n, f), exchanged));
+  }
+  for (std::int64_t groups = 2; groups <= n / 2; ++groups) {
+    if (n % groups != 0) continue;
+    Plan inner = n / groups % 2 == 0 ? rhd(n / groups) : reduce_broadcast(n / groups);
+    const std::int64_t active = PlanIndex(inner).num_active_after(inner.root);
+    inner.subplans.push_back({{{inner.root, groups}}, {{StageKind::kExchange, active, groups, {}}}, ""});
+    inner.root = static_cast<SubPlanId>(inner.subplans.size()) - 1;
+    inner.num_ranks = n;
+    inner.algorithm += " in " + std::to_string(groups) + " groups that exchange";
+    plans.push_back(std::move(inner));
+    if (plans.size() > 4 * most_per_kind) break;
+  }
+  return plans;
+}
+
+/// Plans that consist of one sub-plan of digit stages: ring, cps, and some hcps and hierarchical rings, scattering or
+/// with exchanges.
 inline std::vector<Plan> flat_digit_plans(std::mt19937_64& random, std::int64_t n, std::size_t most_per_kind) {
-  std::vector<Plan> plans{ring(n), cps(n)};
+  std::vector<Plan> plans{ring(n), cps(n), gather(n)};
   for (const Factors& f : some_of(random, ordered_factorisations(n), most_per_kind)) {
     plans.push_back(hcps(n, f));
     plans.push_back(hierarchical_ring(n, f));
+    plans.push_back(with_exchanges(hcps(n, f), static_cast<std::size_t>(random() % f.size()) + 1));
+    plans.push_back(with_exchanges(hierarchical_ring(n, f), static_cast<std::size_t>(random() % f.size()) + 1));
   }
   return plans;
 }
@@ -75,6 +111,10 @@ inline std::vector<AlgorithmSpec> specs_of(const AlgorithmInfo& info, std::mt199
       break;
     case AlgorithmParameters::kFactors:
       for (const Factors& f : some_of(random, ordered_factorisations(n), most)) out.push_back({name, f, false});
+      if (info.folds) {
+        for (const Factors& f : some_of(random, ordered_factorisations(uniform(random, 2, n)), most))
+          out.push_back({name, f, false});
+      }
       if (!info.takes_uneven) break;
       for (const Factors& f : some_of(random, uneven_factors(n), most)) out.push_back({name, f, true});
       break;
@@ -85,12 +125,16 @@ inline std::vector<AlgorithmSpec> specs_of(const AlgorithmInfo& info, std::mt199
   return out;
 }
 
-/// Plans of every algorithm of the registry, at most `most_per_kind` of each kind of parameters.
+/// Plans of every algorithm of the registry, at most `most_per_kind` of each kind of parameters, and with exchanges
+/// above stages that scatter.
 inline std::vector<Plan> plans_of_all_builders(std::mt19937_64& random, std::int64_t n, std::size_t most_per_kind) {
   std::vector<Plan> plans;
   for (const AlgorithmInfo& info : algorithms()) {
     if (info.needs_network()) continue;
     for (const AlgorithmSpec& spec : specs_of(info, random, n, most_per_kind)) plans.push_back(build_plan(spec, n));
+  }
+  if (n >= 4) {
+    for (Plan& plan : mixed_exchange_plans(random, n, most_per_kind)) plans.push_back(std::move(plan));
   }
   return plans;
 }

@@ -143,7 +143,7 @@ inline Plan random_plan(std::mt19937_64& random, const Topology& topology, doubl
     default:
       plan = random_classic_plan(random, n);
   }
-  if (!plan.is_explicit() && plan.num_units % n == 0 && chance(random, 0.3)) {
+  if (has_halves(plan) && plan.num_units % n == 0 && chance(random, 0.3)) {
     plan = chance(random, 0.5) ? as_reduce_scatter(plan) : as_all_gather(plan);
   }
   if (!plan.is_explicit() && chance(random, 0.15)) plan = make_explicit(plan);

@@ -39,6 +39,7 @@ void print_stages(const PlanView& v, bool color) {
   for (const StageCost& s : v.stages) {
     const Terms t = s.at(v.size.floats());
     std::vector<Cell> row{v.answer.plan.is_explicit() ? "step"
+                          : s.is_exchange             ? "exchange"
                           : s.is_gather               ? "gather"
                                                       : "scatter",
                           s.label, fmt::format("{}", s.num_steps), Cell(format_seconds(t.total()), Paint::kBold)};
@@ -67,11 +68,12 @@ void print_switch(const SwitchChoice& s, bool is_chunked, bool color) {
     if ((shown >= kShownCandidates || repeats) && !is_chosen) continue;
     previous = &c;
     ++shown;
-    print(fmt::format("  {} {:<6}{:<14} {:>10}  {}\n", is_chosen ? "*" : " ", c.algorithm, factor_words(c.factors),
-                      format_seconds(c.terms.total()),
+    print(fmt::format("  {} {:<20} {:>10}  {}\n", is_chosen ? "*" : " ",
+                      fmt::format("{:<5} {}", c.algorithm, factor_words(c.factors)), format_seconds(c.terms.total()),
                       is_chosen ? "chosen" : difference_words(s.terms, c.terms, kBrief)));
   }
   if (s.algorithm == "acps") print("    the children hold different intervals: pieces go straight to their owners\n");
+  if (const std::string words = exchange_words(s); !words.empty()) print(fmt::format("    {}\n", words));
   if (s.candidates.size() > kShownCandidates) {
     print(fmt::format("    of {} candidates\n", s.candidates.size()));
   }

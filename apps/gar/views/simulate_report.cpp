@@ -96,9 +96,10 @@ void print_stages(const Scene& scene, const SimulatedPlan& plan, bool color) {
   for (const std::size_t i : shown) {
     const StageUse& stage = s.stages[i];
     table.add_row({fmt::format("{}", i + 1),
-                   plan.is_explicit  ? "step"
-                   : stage.is_gather ? "gather"
-                                     : "scatter",
+                   plan.is_explicit    ? "step"
+                   : stage.is_exchange ? "exchange"
+                   : stage.is_gather   ? "gather"
+                                       : "scatter",
                    stage.label, fmt::format("{}", stage.num_steps), format_seconds(stage.begin, 3),
                    format_seconds(stage.end, 3), Cell(format_seconds(stage.end - stage.begin, 3), Paint::kBold),
                    Cell(fmt::format("{}", stage.senders), stage.incast_seconds > 0 ? Paint::kYellow : Paint::kPlain),

@@ -36,10 +36,11 @@ std::vector<StageLabels::Span> StageLabels::of_rank(std::int64_t rank) const {
     const SubPlan& sp = plan_.subplans[static_cast<std::size_t>(id)];
     std::int64_t step = index_.first_step(id);
     for (const Stage& stage : sp.stages) {
-      const std::int64_t steps = stage.kind == StageKind::kRing ? stage.radix - 1 : 1;
+      const std::int64_t steps = steps_of(stage);
       const std::string label = stage_label(sp, stage);
       if (plan_.collective != Collective::kAllGather) out.push_back({step, label});
-      if (plan_.collective != Collective::kReduceScatter) out.push_back({end - step - steps, label + " (AllGather)"});
+      const bool has_mirror = plan_.collective != Collective::kReduceScatter && stage.kind != StageKind::kExchange;
+      if (has_mirror) out.push_back({end - step - steps, label + " (AllGather)"});
       step += steps;
     }
     for (const SubPlanRun& run : sp.children) {

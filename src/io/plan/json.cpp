@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <istream>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -230,7 +231,8 @@ std::string Reader::accepted() const {
     case Scope::kDocument:
       return fmt::format("an object with \"schema\": \"{}\"", kPlanSchema);
     case Scope::kTop:
-      if (f.key == "schema") return fmt::format("\"{}\" or \"{}\"", kPlanSchema, kOldPlanSchema);
+      if (f.key == "schema")
+        return fmt::format("\"{}\", \"{}\" or \"{}\"", kExchangePlanSchema, kPlanSchema, kOldPlanSchema);
       if (f.key == "algorithm") return "a string";
       if (f.key == "collective") return "\"allreduce\", \"reduce-scatter\" or \"allgather\"";
       if (f.key == "subplans") return "a list of sub-plans";
@@ -244,7 +246,7 @@ std::string Reader::accepted() const {
       return "[sub-plan, count] with the number of an earlier sub-plan, or -1 for a rank";
     case Scope::kStages:
     case Scope::kDigitStage:
-      return R"(["direct", stride, radix], ["ring", stride, radix] or {"place": [[begin, end, owner], ...]})";
+      return R"(["direct", stride, radix], ["ring", ...], ["exchange", ...] or {"place": [[begin, end, owner], ...]})";
     case Scope::kPlaceStage:
     case Scope::kTarget:
     case Scope::kPiece:
@@ -341,7 +343,7 @@ void Reader::store(const std::string& value) {
   const std::string_view key = top().key;
   const std::string shown = fmt::format("\"{}\"", printable(value));
   if (top().scope == Scope::kTop && key == "schema") {
-    if (value != kPlanSchema && value != kOldPlanSchema) refuse(shown);
+    if (value != kPlanSchema && value != kOldPlanSchema && value != kExchangePlanSchema) refuse(shown);
   } else if (top().scope == Scope::kTop && key == "algorithm") {
     plan_.algorithm = escaped(value);
   } else if (top().scope == Scope::kTop && key == "collective") {
@@ -350,8 +352,11 @@ void Reader::store(const std::string& value) {
     plan_.collective = *collective;
   } else if (top().scope == Scope::kSubPlan && key == "label") {
     plan_.subplans.back().label = escaped(value);
-  } else if (top().scope == Scope::kDigitStage && top().index == 0 && (value == "direct" || value == "ring")) {
-    plan_.subplans.back().stages.back().kind = value == "ring" ? StageKind::kRing : StageKind::kDirect;
+  } else if (top().scope == Scope::kDigitStage && top().index == 0) {
+    const auto* found = std::find_if(std::begin(kDigitStages), std::end(kDigitStages),
+                                     [&](const auto& row) { return row.first == value; });
+    if (found == std::end(kDigitStages)) refuse(shown);
+    plan_.subplans.back().stages.back().kind = found->second;
   } else {
     refuse(shown);
   }

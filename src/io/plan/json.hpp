@@ -4,14 +4,20 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "gar/plan.hpp"
 
 namespace gar {
 
-/// What is written; the version before spelled the collectives in another way and is read, too.
+/// What is written: the newest version for plans with exchanges, which it added, and the one before for all others, so
+/// that older programs read them. The oldest version spelled the collectives in another way. All of them are read.
+inline constexpr std::string_view kExchangePlanSchema = "gar.plan/3";
 inline constexpr std::string_view kPlanSchema = "gar.plan/2";
 inline constexpr std::string_view kOldPlanSchema = "gar.plan/1";
+/// How a digit stage is written, and what that is.
+inline constexpr std::pair<std::string_view, StageKind> kDigitStages[] = {
+    {"direct", StageKind::kDirect}, {"ring", StageKind::kRing}, {"exchange", StageKind::kExchange}};
 /// The largest number of units or elements, and the largest step number.
 inline constexpr std::int64_t kMaxUnits = std::int64_t{1} << 60;
 

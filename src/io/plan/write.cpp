@@ -15,6 +15,16 @@
 namespace gar {
 namespace {
 
+std::string_view name_of(StageKind kind) {
+  const auto* found = std::find_if(std::begin(kDigitStages), std::end(kDigitStages),
+                                   [&](const auto& row) { return row.second == kind; });
+  return found->first;
+}
+
+std::string_view schema_of(const Plan& plan) {
+  return plan.is_explicit() || has_halves(plan) ? kPlanSchema : kExchangePlanSchema;
+}
+
 class Writer {
  public:
   explicit Writer(std::ostream& out) : out_(out) {}
@@ -30,7 +40,7 @@ class Writer {
   }
 
   void write_fields(const Plan& plan) {
-    write("\"schema\":\"{}\",\n\"algorithm\":{},\n\"collective\":\"{}\",\n", kPlanSchema, quoted(plan.algorithm),
+    write("\"schema\":\"{}\",\n\"algorithm\":{},\n\"collective\":\"{}\",\n", schema_of(plan), quoted(plan.algorithm),
           to_string(plan.collective));
     write("\"num_ranks\":{},\n\"num_units\":{},\n", plan.num_ranks, plan.num_units);
     if (plan.num_chunks != 1) write("\"num_chunks\":{},\n", plan.num_chunks);
@@ -69,7 +79,7 @@ class Writer {
       write("{}", comma);
       comma = ",";
       if (stage.kind != StageKind::kPlace) {
-        write("[\"{}\",{},{}]", stage.kind == StageKind::kRing ? "ring" : "direct", stage.stride, stage.radix);
+        write("[\"{}\",{},{}]", name_of(stage.kind), stage.stride, stage.radix);
         continue;
       }
       write("{{\"place\":[");

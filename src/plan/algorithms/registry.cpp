@@ -10,6 +10,14 @@
 //   HCPS f0 x f1 ...   one direct digit per factor, neighbours first   m                         f_i
 //   hierarchical ring  one ring digit per factor                       sum of (f_i - 1)          2
 //   Asymmetric CPS     CPS inside groups, then a place between them    2                         group size, groups
+//   binomial tree      pairs of pairs, each a place: one rank of two   log2 N, rounded up        2
+//
+// Those for short vectors, whose exchanges have no mirror image:
+//
+//   algorithm               sub-plans                                     steps (in all)         fan-in
+//   gather                  one exchange of radix N                       1                      N
+//   recursive doubling      radix-2 exchanges, nearest partner first      log2 N                 2
+//   recursive multiplying   one exchange per factor, neighbours first     m                      f_i
 //
 // A new algorithm is a file in this folder with its builder, and a row of kAlgorithms. If it has a closed form on one
 // switch, a row in src/model/closed_forms.cpp lets the predictor prune it; without one it is always priced.
@@ -27,6 +35,7 @@ namespace gar {
 
 using Builder = Plan(const AlgorithmSpec& spec, std::int64_t num_ranks);
 Builder build_reduce_broadcast, build_ring, build_rhd, build_cps, build_hcps, build_hring, build_acps;
+Builder build_gather, build_recursive_doubling, build_recursive_multiplying, build_binomial;
 
 namespace {
 
@@ -71,6 +80,22 @@ constexpr AlgorithmInfo kAlgorithms[] = {
      .words = "the paper's planner without data rearrangement",
      .forms = "gentree-norearrange"},
     {.name = "gentree+", .words = "our planner for trees", .forms = "gentree+"},
+    {.name = "recursive-doubling",
+     .words = "partners exchange whole vectors",
+     .forms = "recursive-doubling",
+     .build = build_recursive_doubling},
+    {.name = "recursive-multiplying",
+     .words = "groups exchange whole vectors",
+     .forms = "recursive-multiplying, recursive-multiplying:4x4 (factors)",
+     .parameters = kFactors,
+     .finds_factors = true,
+     .folds = true,
+     .build = build_recursive_multiplying},
+    {.name = "binomial", .words = "a binomial tree to one rank and back", .forms = "binomial", .build = build_binomial},
+    {.name = "gather",
+     .words = "every rank gets all vectors and reduces them",
+     .forms = "gather",
+     .build = build_gather},
 };
 
 char separator_of(const AlgorithmInfo& info) { return info.parameters == kGroupSizes ? '+' : 'x'; }

@@ -44,7 +44,7 @@ class UnitStory {
     for (std::int64_t rank = 0; rank < programs.num_ranks(); ++rank) {
       for (const Step& step : programs.stored(rank).steps) {
         if (programs.runs_stored()) collect(programs.round_of_stored(step.number), rank, step.recvs, false);
-        if (programs.runs_mirror()) collect(programs.round_of_mirror(step.number), rank, step.sends, true);
+        if (programs.has_mirror(step.number)) collect(programs.round_of_mirror(step.number), rank, step.sends, true);
       }
     }
     std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {

@@ -71,8 +71,8 @@ class Programs {
   }
   /// The receives of the stored steps take part (everything but an AllGather made of sub-plans).
   [[nodiscard]] bool runs_stored() const { return runs_stored_; }
-  /// The mirror image of the stored steps takes part.
-  [[nodiscard]] bool runs_mirror() const { return runs_mirror_; }
+  /// The mirror image of a stored step takes part; exchanges have none.
+  [[nodiscard]] bool has_mirror(std::int64_t number) const { return runs_mirror_ && number < num_mirrored_steps_; }
   /// Number of steps of the whole plan (one more than the largest step number).
   [[nodiscard]] std::int64_t num_steps() const { return num_steps_; }
   [[nodiscard]] std::size_t num_rounds() const { return num_rounds_; }
@@ -98,6 +98,7 @@ class Programs {
   bool runs_mirror_ = false;
   std::int64_t num_steps_ = 0;
   std::int64_t num_stored_steps_ = 0;
+  std::int64_t num_mirrored_steps_ = 0;
   std::size_t num_rounds_ = 0;
 };
 

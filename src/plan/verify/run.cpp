@@ -79,7 +79,7 @@ class Rounds {
         const std::size_t round = programs_.round_of_stored(step.number);
         if (round >= first && round < last) use(round, step.recvs, false);
       }
-      if (programs_.runs_mirror() && !step.sends.empty()) {
+      if (programs_.has_mirror(step.number) && !step.sends.empty()) {
         const std::size_t round = programs_.round_of_mirror(step.number);
         if (round >= first && round < last) use(round, step.sends, true);
       }

@@ -4,7 +4,8 @@
 // Notation. N ranks, U units, M messages. A round is one step number of the whole plan. In a round every rank sends out
 // of the state before the round; an element that k receives cover becomes their sum, with the rank's own value when
 // they accumulate (fan-in k + 1) and without it otherwise (fan-in k). The AllGather of an AllReduce that is made of
-// sub-plans is the mirror image of its ReduceScatter: round 2T - 1 - n sends back what round n received.
+// sub-plans is the mirror image of its ReduceScatter: of T rounds in all, round T - 1 - n sends back what round n
+// received. Exchanges, which come between the two, have no mirror image.
 //
 // No deadlock. Step numbers ascend in every program, and messages match within one number. Take the ranks that have not
 // finished, and among them those that wait in the smallest step number n: their partners in n cannot be beyond n (they
@@ -92,7 +93,8 @@ Programs::Programs(const Plan& plan) : plan_(&plan) {
     num_steps_ = index_->num_steps();
     runs_stored_ = plan.collective != Collective::kAllGather;
     runs_mirror_ = plan.collective != Collective::kReduceScatter;
-    num_stored_steps_ = runs_stored_ && runs_mirror_ ? num_steps_ / 2 : num_steps_;
+    num_mirrored_steps_ = index_->num_mirrored_steps();
+    num_stored_steps_ = runs_stored_ && runs_mirror_ ? num_steps_ - num_mirrored_steps_ : num_steps_;
     num_rounds_ = static_cast<std::size_t>(num_steps_);
   }
 }
@@ -100,7 +102,8 @@ Programs::Programs(const Plan& plan) : plan_(&plan) {
 std::string Programs::round_name(std::size_t round) const {
   if (!index_) return fmt::format("step {}", numbers_.keys()[round]);
   const bool gathers = !runs_stored_ || static_cast<std::int64_t>(round) >= num_stored_steps_;
-  return fmt::format("step {} ({})", round, gathers ? "AllGather" : "ReduceScatter");
+  const bool exchanges = !gathers && static_cast<std::int64_t>(round) >= num_mirrored_steps_;
+  return fmt::format("step {} ({})", round, gathers ? "AllGather" : exchanges ? "exchange" : "ReduceScatter");
 }
 
 namespace {
@@ -166,7 +169,7 @@ class Inspector {
       out.receives_of_round[round_] += std::ssize(step.recvs);
       if (!measure_receives(step.recvs, false)) return false;
     }
-    if (programs_.runs_mirror()) {
+    if (programs_.has_mirror(step.number)) {
       round_ = programs_.round_of_mirror(step.number);
       out.receives_of_round[round_] += std::ssize(step.sends);
       if (!measure_receives(step.sends, true)) return false;

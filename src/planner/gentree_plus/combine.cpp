@@ -1,5 +1,6 @@
 // The ways in which GenTree+ combines the children of a switch: as they are or with their results on fewer servers, by
-// digits, by RHD with a fold, in uneven groups, by Asymmetric CPS, or as if the levels below did not exist.
+// digits, by RHD with a fold, in uneven groups, by Asymmetric CPS, or as if the levels below did not exist; at the root
+// also by digits whose last one is, or which all are, exchanges.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -89,9 +90,10 @@ void Search::combine_as_they_are(NodeId id, const std::vector<Option>& children,
     if (!are_alike(joint.runs, hold_same)) return;
   }
   for (const auto& factors : ordered_factorisations(c, kMaxFactorisations)) {
-    add_digits_option(joint, factors.size() == 1 ? "cps" : "hcps", factors, StageKind::kDirect, found);
-    add_digits_option(joint, "ring", factors, StageKind::kRing, found);
+    add_digits_option(joint, factors.size() == 1 ? "cps" : "hcps", {factors, StageKind::kDirect}, found);
+    add_digits_option(joint, "ring", {factors, StageKind::kRing}, found);
   }
+  if (options_.exchanges && id == top_) exchanges(joint, one_kind);
   if (!one_kind || topology_.num_servers(id) > kMaxManySubsets) return;
   if ((c & (c - 1)) != 0) {
     add_priced(id, rhd_fragment(joint.runs, units_, joint.label), joint.decide("rhd", {2}, {}), found);
@@ -99,16 +101,35 @@ void Search::combine_as_they_are(NodeId id, const std::vector<Option>& children,
   if (has_large_prime(c)) groups(joint, found);
 }
 
-void Search::add_digits_option(const Joint& joint, const char* algorithm, const std::vector<std::int64_t>& radices,
-                               StageKind kind, std::vector<Option>& found) {
+void Search::add_digits_option(const Joint& joint, const char* algorithm, const Digits& digits,
+                               std::vector<Option>& found) {
   Option o{nullptr, joint.below, nullptr};
-  const StagePrice price = add_digits(o.footprint, radices, kind, joint.pair_latency, options_);
+  const StagePrice price = add_digits(o.footprint, digits, joint.pair_latency, options_);
   put_below(o.footprint, topology_.node(joint.id));
-  o.decision = joint.decide(algorithm, radices, price.at(size_));
-  joint.decision.candidates->push_back({algorithm, radices, price.at(size_)});
+  o.decision = joint.decide(algorithm, digits.radices, price.at(size_));
+  joint.decision.candidates->push_back({algorithm, digits.radices, price.at(size_)});
   if (!is_worth_keeping(o, found)) return;
-  o.fragment = digits_fragment(joint.runs, radices, kind, joint.label);
+  o.fragment = digits_fragment(joint.runs, digits, joint.label);
   found.push_back(std::move(o));
+}
+
+// What the children hold is exchanged whole, by the last digit or by all of them. These are kept apart: they are for
+// short vectors, and who is compared with them is in a list of its own.
+void Search::exchanges(const Joint& joint, bool one_kind) {
+  Joint own = joint;
+  own.decision.candidates = std::make_shared<std::vector<SwitchCandidate>>(*joint.decision.candidates);
+  const std::int64_t c = topology_.num_children(joint.id);
+  for (const auto& factors : ordered_factorisations(c, kMaxFactorisations)) {
+    const bool is_doubling = std::all_of(factors.begin(), factors.end(), [](std::int64_t f) { return f == 2; });
+    const char* all = is_doubling ? "recursive-doubling" : factors.size() == 1 ? "gather" : "recursive-multiplying";
+    add_digits_option(own, all, {factors, StageKind::kDirect, factors.size()}, exchanged_);
+    if (factors.size() == 1) continue;
+    add_digits_option(own, "hcps+exchange", {factors, StageKind::kDirect, 1}, exchanged_);
+    add_digits_option(own, "ring+exchange", {factors, StageKind::kRing, 1}, exchanged_);
+  }
+  if (!one_kind || (c & (c - 1)) == 0 || topology_.num_servers(joint.id) > kMaxManySubsets) return;
+  add_priced(joint.id, rhd_fragment(joint.runs, units_, joint.label, StageKind::kExchange),
+             own.decide("recursive-doubling", {2}, {}), exchanged_);
 }
 
 // Children in two levels of groups as even as possible, where they do not divide evenly.
@@ -133,7 +154,7 @@ void Search::groups(const Joint& joint, std::vector<Option>& found) {
       if (!group && size > 1) {
         FragmentRuns inside;
         for (const FragmentPtr& m : members) inside.emplace_back(m, 1);
-        group = digits_fragment(std::move(inside), {size}, StageKind::kDirect, joint.label);
+        group = digits_fragment(std::move(inside), {{size}}, joint.label);
       }
       level.emplace_back(group, 1);
     }
@@ -154,8 +175,8 @@ void Search::flat(NodeId id, std::vector<Option>& found) {
     for (const StageKind kind : {StageKind::kDirect, StageKind::kRing}) {
       decision.algorithm = kind == StageKind::kRing ? "ring" : factors.size() == 1 ? "cps" : "hcps";
       decision.factors = factors;
-      add_priced(id, digits_fragment({{nullptr, n}}, factors, kind, label), std::make_shared<const Decision>(decision),
-                 found);
+      add_priced(id, digits_fragment({{nullptr, n}}, {factors, kind}, label),
+                 std::make_shared<const Decision>(decision), found);
     }
   }
 }

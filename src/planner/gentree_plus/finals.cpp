@@ -12,23 +12,39 @@ namespace gar::plus {
 Finals::Finals(const Topology& topology, double size_floats, const ModelOptions& options)
     : topology_(topology), size_(size_floats), options_(options) {
   options_.overlap = true;
-  limit_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(size_floats, 1e15)), 1, kMaxChunks);
-  if (options.max_chunks > 0) limit_ = std::min(limit_, options.max_chunks);
+  most_chunks_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(size_floats, 1e15)), 1, kMaxChunks);
+  limit_ = options.max_chunks > 0 ? std::min(most_chunks_, options.max_chunks) : most_chunks_;
+}
+
+Finals::Offer Finals::priced(Plan plan, std::vector<SwitchChoice> switches) const {
+  Offer out{std::move(plan), std::move(switches), nullptr, {}};
+  out.priced = std::make_shared<PricedPlan>(out.plan, topology_, options_);
+  out.plan.num_chunks = out.priced->best_chunks(size_, limit_);
+  out.priced->set_num_chunks(out.plan.num_chunks);
+  out.terms = out.priced->cost(size_);
+  return out;
+}
+
+void Finals::take(Offer offer) {
+  best_.considered.push_back({offer.plan.algorithm == "gentree+" ? plan_words(offer.switches) : offer.plan.algorithm,
+                              offer.plan.num_chunks, offer.terms});
+  if (offer.terms.total() >= least_) return;
+  least_ = offer.terms.total();
+  best_.plan = std::move(offer.plan);
+  best_.switches = std::move(offer.switches);
+  best_.priced = std::move(offer.priced);
 }
 
 void Finals::offer(Plan plan, std::vector<SwitchChoice> switches) {
-  auto priced = std::make_shared<PricedPlan>(plan, topology_, options_);
-  plan.num_chunks = priced->best_chunks(size_, limit_);
-  priced->set_num_chunks(plan.num_chunks);
-  const Terms terms = priced->cost(size_);
-  best_.considered.push_back(
-      {plan.algorithm == "gentree+" ? plan_words(switches) : plan.algorithm, plan.num_chunks, terms});
-  if (terms.total() >= least_) return;
-  least_ = terms.total();
-  best_.plan = std::move(plan);
-  best_.switches = std::move(switches);
-  best_.priced = std::move(priced);
+  take(priced(std::move(plan), std::move(switches)));
 }
+
+void Finals::offer_if_better(Plan plan, std::vector<SwitchChoice> switches) {
+  Offer offer = priced(std::move(plan), std::move(switches));
+  if (offer.terms.total() < least_) take(std::move(offer));
+}
+
+bool Finals::is_short() const { return best_.priced != nullptr && best_.priced->best_chunks(size_, most_chunks_) == 1; }
 
 TreePlan Finals::take() {
   std::stable_sort(best_.considered.begin(), best_.considered.end(),

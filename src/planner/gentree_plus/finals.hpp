@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "gar/planner.hpp"
@@ -15,16 +16,31 @@ class Finals {
 
   /// Prices a plan in its best number of chunks, and keeps it if it is cheaper than all before.
   void offer(Plan plan, std::vector<SwitchChoice> switches);
+  /// The same, but a plan that is not cheaper is not even listed among those that were compared.
+  void offer_if_better(Plan plan, std::vector<SwitchChoice> switches);
+  /// Does the cheapest plan so far take the vector in one piece, because cutting it would not pay?
+  [[nodiscard]] bool is_short() const;
   /// Seconds of the cheapest plan so far.
   [[nodiscard]] double least() const { return least_; }
   /// The cheapest plan with its price and everything that it was compared with.
   TreePlan take();
 
  private:
+  /// A plan and its price, in its best number of chunks.
+  struct Offer {
+    Plan plan;
+    std::vector<SwitchChoice> switches;
+    std::shared_ptr<PricedPlan> priced;
+    Terms terms;
+  };
+  [[nodiscard]] Offer priced(Plan plan, std::vector<SwitchChoice> switches) const;
+  void take(Offer offer);
+
   const Topology& topology_;
   double size_;
   ModelOptions options_;
-  std::int64_t limit_ = 1;  // of the chunks
+  std::int64_t most_chunks_ = 1;  // that the size allows
+  std::int64_t limit_ = 1;        // of the chunks
   double least_ = std::numeric_limits<double>::infinity();
   TreePlan best_;
 };

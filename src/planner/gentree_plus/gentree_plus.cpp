@@ -15,12 +15,19 @@
 //   4. Or the structure below the switch is ignored: its servers (up to kMaxFlat) are combined by digits as if it were
 //      one switch.
 //
-//   5. The whole vector runs in one piece or in k chunks that follow each other through the stages.
+//   5. At the root, children that hold the same intervals may exchange these whole instead of scattering them, so that
+//      no AllGather has to bring them back: in the last digit or in all of them, and by recursive doubling with a fold
+//      where that is RHD with one. Such a plan moves more and takes fewer steps, so it is for short vectors: it is
+//      considered only where the best plan without exchanges takes the vector in one piece because cutting it would not
+//      pay. It has no halves, so it is searched for an AllReduce only (ModelOptions::exchanges).
+//
+//   6. The whole vector runs in one piece or in k chunks that follow each other through the stages.
 //
 // These are compared with both forms of GenTree and with the flat algorithms: up to kMaxComparedFlat servers
 // reduce-broadcast, ring, rhd and cps, and the flat hcps and hring that are best in one piece (above kMaxFlat servers
 // only if that already is better); for larger networks any of reduce-broadcast, ring, rhd and cps whose bound leaves a
-// chance. Each in one piece or in chunks.
+// chance. Each in one piece or in chunks. So are, with exchanges, the algorithms for short vectors (recursive-doubling,
+// recursive-multiplying, binomial, gather) that beat all of these, whatever the size.
 //
 // Method: dynamic programming over distinct subtrees (search.cpp, combine.cpp). What a subtree's plan means for the
 // stages above is its footprint (active ranks below each link, how busy links and servers are, latency and time so
@@ -97,14 +104,26 @@ class SwitchList {
   std::vector<std::int64_t> counts_;
 };
 
-void offer_searched(const Topology& topology, double size_floats, const ModelOptions& options, Finals& finals) {
-  Search search(topology, size_floats, options);
-  const std::vector<Option> found = search.run();
+/// How many plans that a search has found are priced exactly.
+std::size_t num_finalists(const std::vector<Option>& found, const Topology& topology) {
   const std::int64_t n = topology.num_servers();
   const std::size_t most = n <= plus::kExhaustive ? found.size() : n > kLarge ? 1 : kMaxFinalists;
+  return std::min(most, found.size());
+}
+
+void offer_searched(const Topology& topology, Search& search, Finals& finals) {
+  const std::vector<Option> found = search.run();
   const SwitchList switches(topology);
-  for (std::size_t i = 0; i < std::min(most, found.size()); ++i) {
+  for (std::size_t i = 0; i < num_finalists(found, topology); ++i) {
     finals.offer(to_plan(found[i].fragment, "gentree+", search.units()), switches.of(found[i].decision));
+  }
+}
+
+void offer_exchanges(const Topology& topology, const Search& search, Finals& finals) {
+  const std::vector<Option> found = search.ending_in_exchanges();
+  const SwitchList switches(topology);
+  for (std::size_t i = 0; i < num_finalists(found, topology); ++i) {
+    finals.offer_if_better(to_plan(found[i].fragment, "gentree+", search.units()), switches.of(found[i].decision));
   }
 }
 
@@ -120,7 +139,7 @@ void offer_flat(const Topology& topology, double size_floats, const ModelOptions
   const std::int64_t n = topology.num_servers();
   const auto offer = [&](const AlgorithmSpec& spec, const Terms& terms) {
     Plan plan = build_plan(spec, n);
-    if (plan.is_explicit()) return;  // it has no halves, and a plan of gentree+ must have them
+    if (!has_halves(plan)) return;  // a plan of gentree+ may have to be halved; see offer_short
     finals.offer(std::move(plan), {flat_choice(topology, spec, terms)});
   };
   std::vector<AlgorithmSpec> single = classic_algorithms();
@@ -138,6 +157,21 @@ void offer_flat(const Topology& topology, double size_floats, const ModelOptions
   }
 }
 
+void offer_short(const Topology& topology, double size_floats, const ModelOptions& options, Finals& finals) {
+  Predictor predictor(topology,
+                      {{"recursive-doubling", {}, false},
+                       {"recursive-multiplying", {}, false},
+                       {"binomial", {}, false},
+                       {"gather", {}, false}},
+                      options);
+  const bool is_exhaustive = topology.num_servers() <= plus::kExhaustive;
+  const std::vector<Prediction> found =
+      is_exhaustive ? predictor.at(size_floats) : predictor.below(size_floats, finals.least());
+  for (const Prediction& p : found) {
+    finals.offer_if_better(build_plan(p.spec, topology.num_servers()), {flat_choice(topology, p.spec, p.terms)});
+  }
+}
+
 }  // namespace
 
 TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelOptions& given) {
@@ -150,9 +184,12 @@ TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelO
     return out;
   }
   Finals finals(topology, size_floats, options);
-  offer_searched(topology, size_floats, options, finals);
+  Search search(topology, size_floats, options);
+  offer_searched(topology, search, finals);
   offer_gentree(topology, size_floats, options, finals);
   offer_flat(topology, size_floats, options, finals);
+  if (options.exchanges && finals.is_short()) offer_exchanges(topology, search, finals);
+  if (options.exchanges) offer_short(topology, size_floats, options, finals);
   TreePlan out = finals.take();
   out.plan.algorithm = "gentree+";
   return out;

@@ -19,6 +19,8 @@ Search::Search(const Topology& topology, double size_floats, const ModelOptions&
     : topology_(topology), size_(size_floats), options_(options), units_(units_for(topology)) {
   options_.overlap = true;
   is_exhaustive_ = topology.num_servers() <= kExhaustive;
+  top_ = topology.root();
+  while (topology.num_children(top_) == 1) top_ = topology.node(top_).children.front().node;
   const std::int64_t most = options.max_chunks > 0 ? std::min(options.max_chunks, kMaxChunks) : kMaxChunks;
   for (std::int64_t k = 1; k <= most && static_cast<double>(k) <= std::max(size_, 1.0); k *= 4) chunks_.push_back(k);
 }
@@ -28,9 +30,13 @@ std::vector<Option> Search::run() {
     const std::int32_t shape = topology_.shape(id);
     if (!options_of_.contains(shape)) options_of_[shape] = build(id);
   }
-  std::vector<Option> out = options_of_.at(topology_.shape(topology_.root()));
-  std::stable_sort(out.begin(), out.end(), [&](const Option& a, const Option& b) { return least(a) < least(b); });
-  return out;
+  return sorted(options_of_.at(topology_.shape(topology_.root())));
+}
+
+std::vector<Option> Search::sorted(std::vector<Option> options) const {
+  std::stable_sort(options.begin(), options.end(),
+                   [&](const Option& a, const Option& b) { return least(a) < least(b); });
+  return options;
 }
 
 double Search::least(const Option& o) const {
@@ -134,8 +140,7 @@ std::vector<Option> Search::keep(std::vector<Option> found) const {
   }
   std::vector<Option> out;
   for (const std::size_t i : kept) out.push_back(std::move(found[i]));
-  std::stable_sort(out.begin(), out.end(), [&](const Option& a, const Option& b) { return least(a) < least(b); });
-  return out;
+  return sorted(std::move(out));
 }
 
 }  // namespace gar::plus

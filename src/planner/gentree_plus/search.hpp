@@ -45,6 +45,8 @@ class Search {
 
   /// Plans for the whole tree, the most promising first.
   std::vector<Option> run();
+  /// After run(): plans for the whole tree that end in exchanges, the most promising first.
+  [[nodiscard]] std::vector<Option> ending_in_exchanges() const { return sorted(exchanged_); }
   [[nodiscard]] std::int64_t units() const { return units_; }
 
  private:
@@ -62,6 +64,7 @@ class Search {
 
   // search.cpp: which plans of the children are put together, and which results are kept.
   double least(const Option& o) const;
+  [[nodiscard]] std::vector<Option> sorted(std::vector<Option> options) const;
   std::vector<Option> build(NodeId id);
   std::vector<std::vector<Option>> combinations(const Node& node);
   std::vector<std::vector<const Option*>> all_picks(const std::vector<std::int32_t>& shapes) const;
@@ -74,8 +77,8 @@ class Search {
   void combine_as_they_are(NodeId id, const std::vector<Option>& children, std::int64_t subset,
                            std::vector<Option>& found);
   Joint join(NodeId id, const std::vector<Option>& children, std::int64_t subset);
-  void add_digits_option(const Joint& joint, const char* algorithm, const std::vector<std::int64_t>& radices,
-                         StageKind kind, std::vector<Option>& found);
+  void add_digits_option(const Joint& joint, const char* algorithm, const Digits& digits, std::vector<Option>& found);
+  void exchanges(const Joint& joint, bool one_kind);
   void groups(const Joint& joint, std::vector<Option>& found);
   void flat(NodeId id, std::vector<Option>& found);
   void add_priced(NodeId id, const FragmentPtr& fragment, const DecisionPtr& decision, std::vector<Option>& found);
@@ -90,6 +93,8 @@ class Search {
   ModelOptions options_;
   std::int64_t units_;
   bool is_exhaustive_ = false;
+  NodeId top_ = 0;                 // the highest switch with several children, which may end in exchanges
+  std::vector<Option> exchanged_;  // of that switch
   std::vector<std::int64_t> chunks_;
   std::map<std::int32_t, std::vector<Option>> options_of_;  // by shape
   std::map<NodeId, Topology> subtrees_;

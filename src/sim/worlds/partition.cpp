@@ -194,8 +194,10 @@ class Finder {
   std::optional<Partition> run(std::int64_t most) {
     const auto n = static_cast<std::int64_t>(network_.num_ranks());
     find_digits();
-    const bool is_reversed = index_.plan().collective == Collective::kAllGather;
-    if (!find_cells() || (is_reversed && base_ranks_ > 1)) {
+    // What lies below the digits is refined by itself only where the steps above are those of a ReduceScatter, or these
+    // and their mirror image.
+    const bool is_in_one = index_.plan().collective == Collective::kAllGather || !has_halves(index_.plan());
+    if (!find_cells() || (is_in_one && base_ranks_ > 1)) {
       digits_.clear();
       cells_.clear();
       base_ = index_.plan().root;
@@ -236,8 +238,10 @@ class Finder {
       const std::int64_t ranks = index_.num_ranks(child);
       for (const Stage& stage : sp.stages) {
         if (stage.radix == 1) continue;
-        if (product > plan.num_units / stage.radix || plan.num_units % (product * stage.radix) != 0) return;
-        product *= stage.radix;
+        if (stage.kind != StageKind::kExchange) {
+          if (product > plan.num_units / stage.radix || plan.num_units % (product * stage.radix) != 0) return;
+          product *= stage.radix;
+        }
         digits_.push_back({stage.stride / per_child * ranks, stage.radix, stage.kind == StageKind::kRing});
       }
       base_ = child;
@@ -314,9 +318,9 @@ class Finder {
   }
 
   std::vector<std::uint32_t> refine(std::size_t most) const {
-    const bool is_explicit = index_.plan().is_explicit();
+    const bool is_whole = !has_halves(index_.plan());
     Refinement refinement(index_, network_, static_cast<std::int32_t>(base_ranks_),
-                          is_explicit ? index_.num_steps() : index_.end_step(base_));
+                          is_whole ? index_.num_steps() : index_.end_step(base_));
     std::vector<std::uint64_t> colour(static_cast<std::size_t>(base_ranks_), 0);
     if (base_ranks_ < network_.num_ranks()) {  // what a what-if singles out in any of the copies differs in all of them
       for (const std::int32_t r : network_.marked_ranks()) {

@@ -51,7 +51,8 @@ std::string with_programs(const std::string& programs) { return document("\"prog
 
 TEST(PlanJson, SubPlansComeBack) {
   for (Plan plan : {ring(7), rhd(11), cps(24), hcps(24, {8, 3}), hierarchical_ring(12, {3, 4}), uneven_hcps(23, {5, 5}),
-                    acps({4, 3, 1}), reduce_broadcast(5), as_reduce_scatter(hcps(12, {4, 3})), as_all_gather(rhd(6))}) {
+                    acps({4, 3, 1}), reduce_broadcast(5), recursive_doubling(11), recursive_multiplying(9, {3, 3}),
+                    gather(4), binomial(7), as_reduce_scatter(hcps(12, {4, 3})), as_all_gather(rhd(6))}) {
     plan.count = 12'345;
     EXPECT_EQ(parse(text_of(plan)), plan) << text_of(plan);
   }
@@ -110,6 +111,16 @@ TEST(PlanJson, OlderFilesAreRead) {
   EXPECT_EQ(parse(older(text_of(gather), "allgather", "all_gather")), gather);
 }
 
+// Exchanges came with version 3, which is written only where there are some: older programs read all other plans.
+TEST(PlanJson, OnlyExchangesNeedTheNewestVersion) {
+  EXPECT_NE(text_of(recursive_doubling(4)).find("gar.plan/3"), std::string::npos);
+  for (const Plan& plan : {rhd(4), binomial(4), make_explicit(recursive_doubling(4))}) {
+    EXPECT_NE(text_of(plan).find("gar.plan/2"), std::string::npos);
+  }
+  EXPECT_REFUSED(with_subplan(R"({"children":[[-1,2]],"stages":[["swap",1,2]]})"),
+                 R"(accepted: ["direct", stride, radix], ["ring", ...], ["exchange", ...] or {"place")");
+}
+
 // What describes a plan without being part of it is written by the library, and skipped when the plan is read.
 TEST(PlanJson, NotesAreWrittenAndSkipped) {
   std::ostringstream out;
@@ -156,10 +167,10 @@ TEST(PlanJson, EveryTruncationIsRefused) {
 }
 
 TEST(PlanJson, WrongVersionOrKind) {
-  EXPECT_REFUSED(R"({"schema":"gar.plan/3","new":1})",
-                 "schema: is \"gar.plan/3\"; accepted: \"gar.plan/2\" or \"gar.plan/1\"");
+  EXPECT_REFUSED(R"({"schema":"gar.plan/4","new":1})",
+                 "schema: is \"gar.plan/4\"; accepted: \"gar.plan/3\", \"gar.plan/2\" or \"gar.plan/1\"");
   EXPECT_REFUSED(R"({"schema":"gar.topology/1"})", "schema: is \"gar.topology/1\"");
-  EXPECT_REFUSED(R"({"schema":1})", "schema: is an integer; accepted: \"gar.plan/2\"");
+  EXPECT_REFUSED(R"({"schema":1})", "schema: is an integer; accepted: \"gar.plan/3\"");
   EXPECT_REFUSED(R"({"num_ranks":1,"num_units":1})", "schema: is missing");
   EXPECT_REFUSED(R"({"schema":"gar.plan/2","num_units":1})", "num_ranks: is missing");
   EXPECT_REFUSED(R"({"schema":"gar.plan/2","num_ranks":1})", "num_units: is missing");
@@ -292,7 +303,7 @@ TEST(PlanJson, ExamplesOfTheDocument) {
     EXPECT_TRUE(verify(plan).ok) << plan.algorithm << ": " << verify(plan).problem;
     ++num_examples;
   }
-  EXPECT_EQ(num_examples, 3);
+  EXPECT_EQ(num_examples, 4);
 }
 
 }  // namespace

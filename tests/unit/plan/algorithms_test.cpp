@@ -36,7 +36,8 @@ void expect_contains(const std::string& text, const std::string& part) {
 }
 
 TEST(ParseAlgorithm, Names) {
-  for (const char* text : {"reduce-broadcast", "ring", "rhd", "cps", "hcps", "hring", "acps"}) {
+  for (const char* text : {"reduce-broadcast", "ring", "rhd", "cps", "hcps", "hring", "acps", "recursive-doubling",
+                           "recursive-multiplying", "binomial", "gather"}) {
     const AlgorithmSpec spec = parse_algorithm(text);
     EXPECT_EQ(spec.name, text);
     EXPECT_TRUE(spec.factors.empty());
@@ -52,7 +53,7 @@ TEST(ParseAlgorithm, Factors) {
   EXPECT_EQ(parse_algorithm("acps:4+3+1").factors, (Factors{4, 3, 1}));
   EXPECT_FALSE(parse_algorithm("hcps:8x3").uneven);
   EXPECT_TRUE(parse_algorithm("hcps:~9x11").uneven);
-  for (const char* text : {"hcps:8x3", "hcps:~9x11", "hring:4x6x2", "acps:4+3+1"}) {
+  for (const char* text : {"hcps:8x3", "hcps:~9x11", "hring:4x6x2", "acps:4+3+1", "recursive-multiplying:4x4"}) {
     EXPECT_EQ(to_string(parse_algorithm(text)), text);
   }
 }
@@ -100,7 +101,8 @@ TEST(Registry, RowsAreConsistent) {
 
 TEST(BuildPlan, NamesItself) {
   for (const char* text : {"reduce-broadcast", "ring", "rhd", "cps", "hcps:4x3", "hcps:~4x3", "hcps:3x2x2", "hring:6x2",
-                           "acps:7+5", "acps:4+4+4"}) {
+                           "acps:7+5", "acps:4+4+4", "recursive-doubling", "recursive-multiplying:4x3",
+                           "recursive-multiplying:3x3", "binomial", "gather"}) {
     const Plan plan = build_plan(parse_algorithm(text), 12);
     EXPECT_EQ(plan.algorithm, text);
     EXPECT_EQ(plan.num_ranks, 12);
@@ -129,6 +131,13 @@ TEST(BuildPlan, Errors) {
   expect_contains(message("cps", 0), "0 ranks; accepted are 1 to 100000000");
   expect_contains(message("rhd", -3), "-3 ranks");
   expect_contains(message("ring", kMaxServers + 1), "accepted are 1 to 100000000");
+  expect_contains(message("recursive-multiplying", 24), "'recursive-multiplying' needs factors here");
+  expect_contains(message("recursive-multiplying:5x5", 24),
+                  "factors 5x5 do not fit 24 servers; accepted are factors of at least 2 whose product is at most 24: "
+                  "servers beyond it fold into a partner");
+  expect_contains(message("recursive-multiplying:4x1", 24), "factors 4x1 do not fit 24 servers");
+  expect_contains(message("recursive-multiplying:100000000x100000000x100000000", 64), "do not fit 64 servers");
+  EXPECT_THROW((void)recursive_multiplying(2, {}), InvalidArgument);
   EXPECT_THROW((void)acps({}), InvalidArgument);
   EXPECT_THROW((void)acps({3, 0}), InvalidArgument);
   EXPECT_THROW((void)acps({kMaxServers, kMaxServers}), InvalidArgument);
@@ -137,7 +146,8 @@ TEST(BuildPlan, Errors) {
 
 TEST(BuildPlan, OneRankHasNothingToDo) {
   for (const Plan& plan : {reduce_broadcast(1), ring(1), rhd(1), cps(1), hcps(1, {}), hierarchical_ring(1, {}),
-                           acps({1}), as_reduce_scatter(cps(1)), as_all_gather(ring(1))}) {
+                           acps({1}), gather(1), recursive_doubling(1), recursive_multiplying(1, {}), binomial(1),
+                           as_reduce_scatter(cps(1)), as_all_gather(ring(1))}) {
     SCOPED_TRACE(plan.algorithm);
     const PlanIndex index(plan);
     EXPECT_EQ(index.num_steps(), 0);
@@ -177,6 +187,66 @@ TEST(Builders, RhdFolds) {
   for (std::int64_t k = 0; k < 4; ++k) active.push_back(index.rank_of_active(plan.root, k));
   EXPECT_EQ(active, (std::vector<std::int64_t>{0, 2, 4, 5}));
   EXPECT_TRUE(index.held_after(plan.root, 1).empty());
+}
+
+// 6 = 4 + 2, as above; the exchanges of 0 2 4 5 happen once, the fold has its mirror image.
+TEST(Builders, RecursiveDoublingFolds) {
+  const Plan plan = recursive_doubling(6);
+  const PlanIndex index(plan);
+  EXPECT_EQ(index.num_steps(), 1 + 2 + 1);
+  EXPECT_EQ(index.num_mirrored_steps(), 1);
+  EXPECT_EQ(index.num_active_before(plan.root), 4);
+  EXPECT_EQ(index.held_after(plan.root, 4), (std::vector<Interval>{{0, 1}}));
+  EXPECT_TRUE(index.held_after(plan.root, 1).empty());
+  const Message whole{0, true, 0, 1};
+  Message from = whole;
+  Message to = whole;
+  to.accumulate = false;
+  from.peer = to.peer = 5;
+  EXPECT_EQ(index.program(4).steps[0], (Step{1, {to}, {from}}));
+  from.peer = to.peer = 0;
+  EXPECT_EQ(index.program(4).steps[1], (Step{2, {to}, {from}}));
+  EXPECT_EQ(index.program(4).steps.size(), 2U);
+  EXPECT_EQ(index.program(1).steps.size(), 2U);
+  EXPECT_EQ(index.program(1).steps.back().number, 3);
+}
+
+// 11 ranks in 2 x 2 groups of 3, 3, 3 and 2, whose first ranks exchange.
+TEST(Builders, RecursiveMultiplyingFoldsInEvenGroups) {
+  const Plan plan = recursive_multiplying(11, {2, 2});
+  const PlanIndex index(plan);
+  EXPECT_EQ(index.num_steps(), 4);
+  std::vector<std::int64_t> active;
+  for (std::int64_t k = 0; k < 4; ++k) active.push_back(index.rank_of_active(plan.root, k));
+  EXPECT_EQ(active, (std::vector<std::int64_t>{0, 3, 6, 9}));
+}
+
+TEST(Builders, GatherIsOneStep) {
+  const VerifyReport report = verify(gather(5));
+  EXPECT_EQ(report.num_steps, 1);
+  EXPECT_EQ(report.num_messages, 20);
+  EXPECT_EQ(report.max_fan_in, 5);
+}
+
+// 6 ranks: 0 <- 1, 2 <- 3 and 4 <- 5; then 0 <- 2; then 0 <- 4; and back.
+TEST(Builders, BinomialTree) {
+  const Plan plan = binomial(6);
+  const PlanIndex index(plan);
+  EXPECT_EQ(index.num_steps(), 2 * 3);
+  EXPECT_EQ(index.program(4).steps.size(), 4U);
+  EXPECT_EQ(index.program(4).steps[1].number, 2);
+  EXPECT_EQ(index.program(4).steps[1].sends.front().peer, 0);
+  EXPECT_LE(binomial(1'000'000).subplans.size(), 40U);
+}
+
+TEST(Stages, MessagesOfAStep) {
+  const auto of = [](StageKind kind, std::int64_t radix) { return messages_per_step(Stage{kind, 1, radix, {}}); };
+  EXPECT_EQ(of(StageKind::kDirect, 5), 4);
+  EXPECT_EQ(of(StageKind::kExchange, 5), 4);
+  EXPECT_EQ(of(StageKind::kRing, 5), 1);
+  EXPECT_EQ(of(StageKind::kRing, 1), 0);
+  EXPECT_EQ(of(StageKind::kExchange, 1), 0);
+  EXPECT_EQ(of(StageKind::kPlace, 1), 0);
 }
 
 // 7 ranks in 3 groups: 3 + 2 + 2; a prime number of ranks in two even steps.
@@ -243,6 +313,11 @@ TEST(Halves, RankOrder) {
     std::mt19937_64 random(static_cast<std::uint64_t>(n));
     for (const Plan& plan : test::plans_of_all_builders(random, n, 3)) {
       SCOPED_TRACE(plan.algorithm + " on " + std::to_string(n));
+      if (!has_halves(plan)) {
+        EXPECT_THROW((void)as_reduce_scatter(plan), InvalidArgument);
+        EXPECT_THROW((void)as_all_gather(plan), InvalidArgument);
+        continue;
+      }
       const Plan scatter = as_reduce_scatter(plan);
       const Plan gather = as_all_gather(plan);
       EXPECT_EQ(scatter.collective, Collective::kReduceScatter);
@@ -282,6 +357,9 @@ TEST(CollectiveNames, OursAndOlderSpellings) {
 
 TEST(Halves, Errors) {
   EXPECT_THROW((void)as_reduce_scatter(make_explicit(cps(3))), InvalidArgument);
+  expect_contains(message_of<InvalidArgument>([] { return as_reduce_scatter(recursive_doubling(4)); }),
+                  "the plan 'recursive-doubling' ends in exchanges of whole intervals, so it has no reduce-scatter; "
+                  "accepted are plans without exchanges, such as rhd, cps and ring");
   Plan fine = reduce_broadcast(9);
   fine.num_units = std::int64_t{1} << 60;
   fine.subplans[0].stages[0].target[0].end = fine.num_units;

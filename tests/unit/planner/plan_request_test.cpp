@@ -252,7 +252,58 @@ TEST(PlanWords, NameSwitchesFactorsAndReasons) {
   const PlanAnswer flat = plan({.topology = builtin_topology("ss24"), .size_floats = 1e8});
   EXPECT_EQ(plan_name(flat), "hcps:6x4");
   const PlanAnswer small = plan({.topology = builtin_topology("ss24"), .size_floats = 1e3});
-  EXPECT_EQ(plan_name(small), "cps");
+  EXPECT_EQ(plan_name(small), "gather");
+  ASSERT_EQ(small.switches.size(), 1U);
+  EXPECT_EQ(exchange_words(small.switches[0]),
+            "groups exchange all that they hold, so nothing has to be gathered back: fewer steps, more bytes");
+  EXPECT_EQ(exchange_words(flat.switches[0]), "");
+  PlanAnswer mixed = small;
+  mixed.switches[0].algorithm = "hcps+exchange";
+  mixed.switches[0].factors = {12, 2};
+  EXPECT_EQ(plan_name(mixed), "gentree+");  // no name on the command line builds it
+  EXPECT_EQ(exchange_words(mixed.switches[0]).find("the last groups of 2 exchange all"), 0U);
+}
+
+// A gather of a short vector: one step. It has no halves, and a communicator does not take it by itself.
+TEST(Exchanges, ArePlannedForShortVectorsAndLeftOutWhereTheyCannotBe) {
+  PlanRequest request{.topology = builtin_topology("ss24"), .size_floats = 100};
+  const PlanAnswer all = plan(request);
+  EXPECT_FALSE(has_halves(all.plan));
+  EXPECT_EQ(PlanIndex(all.plan).num_steps(), 1);
+  EXPECT_TRUE(verify(all.plan).ok);
+  request.model.exchanges = false;
+  const PlanAnswer without = plan(request);
+  EXPECT_TRUE(has_halves(without.plan));
+  EXPECT_LT(all.seconds(), without.seconds());
+  request.model.exchanges = true;
+  request.collective = Collective::kAllGather;
+  EXPECT_TRUE(verify(plan(request).plan).ok);
+  request.collective = Collective::kAllReduce;
+  request.policy = Policy::kRuntime;
+  EXPECT_TRUE(has_halves(plan(request).plan));
+  request.algorithms = {parse_algorithm("recursive-doubling")};  // what was asked for is taken
+  EXPECT_EQ(plan(request).plan.algorithm, "recursive-doubling");
+  request.collective = Collective::kReduceScatter;
+  EXPECT_THROW((void)plan(request), InvalidArgument);
+  // Where cutting the vector pays, it is not short.
+  for (const char* network : {"ss24", "cdc384"}) {
+    EXPECT_TRUE(has_halves(plan({.topology = builtin_topology(network), .size_floats = 1e7}).plan)) << network;
+  }
+}
+
+// Racks that scatter, and an exchange between them.
+TEST(Exchanges, StandAboveScatteringStages) {
+  const Topology tree = topology_from_spec("tree:2x8");
+  bool has_mixed = false;
+  for (double size = 1; size < 1e8; size *= 2) {
+    const PlanAnswer answer = plan({.topology = tree, .size_floats = size});
+    EXPECT_TRUE(verify(answer.plan).ok);
+    if (has_halves(answer.plan)) continue;
+    EXPECT_LT(answer.seconds(), plan({.topology = tree, .size_floats = size, .model = {.exchanges = false}}).seconds());
+    const PlanIndex index(answer.plan);
+    has_mixed = has_mixed || index.num_mirrored_steps() > 0;
+  }
+  EXPECT_TRUE(has_mixed);
 }
 
 }  // namespace
