@@ -13,6 +13,7 @@ struct LocalCosts {
   double beta = 4e-10;     ///< seconds per float copied through shared memory
   double gamma = 1e-11;    ///< seconds per float added
   double delta = 1.5e-10;  ///< seconds per float read or written while reducing
+  double mu = 0;           ///< seconds per message that a rank sends or receives: synchronisation
 };
 
 /// gamma and delta from the seconds per float that reducing two and eight operands takes. f operands cost
@@ -20,7 +21,22 @@ struct LocalCosts {
 /// so T_2 = gamma + 3 delta, T_8 = 7 gamma + 9 delta, and 7 T_2 - T_8 = 12 delta. Neither gets smaller than `smallest`.
 ServerParams reduction_costs(double two, double eight, double smallest);
 
-/// Measures beta, gamma and delta with the kernels that will run; alpha stays as built in. Some 10 ms, once per
+/// alpha and mu of messages.
+struct MessageCosts {
+  double alpha = 0;  ///< seconds of the way of one message
+  double mu = 0;     ///< seconds of a rank for each
+};
+/// Out of the seconds of a step in which every rank sends and receives `messages` of them, when mu is known from
+/// elsewhere: alpha + 2 messages mu. At least half of the step is alpha, so that a mu that was measured badly changes
+/// no prediction by more than that, and none of such a step at all.
+MessageCosts split_step(double step_s, double messages, double mu);
+/// Out of the seconds of a step with one message each way, alpha + 2 mu, and of one with `messages`.
+MessageCosts split_steps(double one_s, double many_s, double messages);
+/// Out of the seconds of AllReduces of a few bytes by CPS, 2 alpha + 4 (n - 1) mu, and by Ring, 2 (n - 1) alpha +
+/// 4 (n - 1) mu. With two ranks both are the same, and mu is 0.
+MessageCosts split_allreduces(double cps_s, double ring_s, int num_ranks);
+
+/// Measures beta, gamma, delta and mu with the kernels that will run; alpha stays as built in. Some 10 ms, once per
 /// process.
 LocalCosts measure_costs();
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "gar/stats.hpp"
@@ -132,7 +133,8 @@ void share(Transport& transport, std::uint64_t sequence, T& values) {
   values = exchange_once(transport, sequence, values).front();
 }
 
-/// Rank 0 measures its kernels while the others wait; then all ranks take part in some exchanges for the latency.
+/// Rank 0 measures its kernels while the others wait; then all ranks take part in some exchanges for the latency. Every
+/// rank hears of all others in one: what these messages cost is no part of the latency.
 LocalCosts agree_on_costs(Transport& transport) {
   LocalCosts costs;
   if (transport.size() == 1) return costs;
@@ -147,7 +149,11 @@ LocalCosts agree_on_costs(Transport& transport) {
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     times.push_back(time.count());
   }
-  costs.alpha = median(std::move(times));
+  const double cores = std::max(1U, std::thread::hardware_concurrency());
+  const double crowding = std::max(1.0, transport.size() / cores);
+  const MessageCosts messages = split_step(median(std::move(times)), transport.size() - 1, costs.mu * crowding);
+  costs.alpha = messages.alpha;
+  costs.mu = messages.mu / crowding;
   share(transport, 2 + kExchanges, costs);
   return costs;
 }

@@ -68,6 +68,16 @@ void check_trees(MpiTest& test) {
   costs.numa = {3e-6, 2e-9};
   costs.host = {9e-6, 4e-9};
   costs.server = {1e-10, 2e-10};
+  // What a message costs a rank is no part of the latencies any more, and the times of single messages stay.
+  NetworkCosts measured = costs;
+  measured.rank.mu = 5e-7;
+  measured.host.mu = 2e-7;
+  const NetworkCosts split = with_mu(measured);
+  test.expect(split.server.mu == 2e-7 && split.server.gamma == 1e-10, "mu of the hosts' level");
+  test.expect(std::abs(split.host.latency + 2 * 2e-7 - 9e-6) < 1e-15, "a message between hosts costs what it did");
+  test.expect(std::abs(split.rank.latency + 2 * 2e-7 - 1e-6) < 1e-15, "a message inside a host costs what it did");
+  measured.host = {};
+  test.expect(with_mu(measured).server.mu == 2.5e-7, "at least half of the shortest latency is no mu");
   const auto expect_shape = [&](const Hosts& hosts, const std::string& expected) {
     const Topology topology = network_topology(hosts, costs);
     const std::string found = shape(topology, topology.root());

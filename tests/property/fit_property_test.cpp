@@ -70,6 +70,43 @@ class Tally {
   double num_inside_ = 0;
 };
 
+void report(const char* name, Tally& tally) {
+  std::printf("%-14s median error %5.2f%%, in the interval %5.1f%%\n", name, 100 * tally.median_error(),
+              100 * tally.coverage());
+  EXPECT_LE(tally.median_error(), 0.1) << name;
+  EXPECT_GE(tally.coverage(), test::scaled(0.7, 0.9, 0.9)) << name;
+}
+
+// The same for mu, from short meshes, shifts and x-to-1; where messages cost nothing, none is found.
+TEST(Fit, RecoversWhatMessagesCost) {
+  Tally mu;
+  Tally alpha;
+  int false_alarms = 0;
+  const int sets = std::max(num_sets() / 4, 8);
+  for (int set = 0; set < sets; ++set) {
+    SCOPED_TRACE(set);
+    std::mt19937_64 random(static_cast<std::uint64_t>(set) + 1);
+    Truth truth = random_truth(random);
+    const auto profile_with = [&](double share) {
+      truth.mu = share * truth.alpha;
+      Measurements measured = measurements_of(truth, {}, random);
+      std::vector<Observation> more = test::short_observations(kNumRanks);
+      simulate_times(more, truth, measured.topology, {}, kRepetitions, random);
+      measured.observations.insert(measured.observations.end(), more.begin(), more.end());
+      return fit(measured, {static_cast<std::uint64_t>(set), 100, true});
+    };
+    const Profile with = profile_with(log_between(random, 0.05, 1));
+    EXPECT_TRUE(with.mu.is_identified);
+    mu.add(with.mu, truth.mu);
+    alpha.add(with.levels[0].alpha, truth.alpha);
+    if (profile_with(0).mu.value > 0) ++false_alarms;
+  }
+  report("mu", mu);
+  report("alpha with mu", alpha);
+  std::printf("mu where there is none: %d of %d\n", false_alarms, sets);
+  EXPECT_LE(false_alarms, sets / 10);
+}
+
 // "recovered within 10% at the median and inside the 95% interval in at least 90% of cases".
 TEST(Fit, RecoversKnownParameters) {
   Tally alpha;
@@ -93,12 +130,6 @@ TEST(Fit, RecoversKnownParameters) {
     if (level.incast == Incast::kPresent) ++present;
     if (level.incast_threshold.value == truth.incast_threshold) ++exact;
   }
-  const auto report = [](const char* name, Tally& tally) {
-    std::printf("%-14s median error %5.2f%%, in the interval %5.1f%%\n", name, 100 * tally.median_error(),
-                100 * tally.coverage());
-    EXPECT_LE(tally.median_error(), 0.1) << name;
-    EXPECT_GE(tally.coverage(), test::scaled(0.7, 0.9, 0.9)) << name;
-  };
   report("alpha", alpha);
   report("beta", beta);
   report("2 beta + gamma", both);

@@ -81,6 +81,16 @@ TEST(TermDifferences, CalculationCanBeOneTerm) {
   EXPECT_DOUBLE_EQ(joined[0].after, 5);
 }
 
+TEST(DifferenceWords, KnowWhatMessagesCost) {
+  const Terms many{.alpha = 0.010, .mu = 0.5};
+  const Terms few{.alpha = 0.060, .mu = 0.1};
+  EXPECT_EQ(difference_words(many, few), "400 ms less handling messages (mu), 50.0 ms more latency (alpha)");
+  EXPECT_EQ(what_grew(few, many), "handling messages +400 ms (+400%), latency -50.0 ms (-83%)");
+  EXPECT_EQ(why_simulated_differs(many, few, {.has_chunks = true}),
+            "handling messages -400 ms (-80%): it overlaps with communication; latency +50.0 ms (+500%): steps of the "
+            "chunks wait for each other");
+}
+
 TEST(DifferenceWords, ComeInThreeStyles) {
   EXPECT_EQ(difference_words(kBase, kOther), "200 ms less incast (epsilon), 50.0 ms more latency (alpha)");
   EXPECT_EQ(difference_words(kBase, kOther, {.style = DifferenceStyle::kSigned, .with_letters = false}),
@@ -135,6 +145,9 @@ TEST(StageWords, SayWhereTheTimeGoes) {
                 " carries 75.0% of the vector from 3 senders in 15.0 s; more than the threshold of 2, so incast is "
                 "20.0% of that");
   EXPECT_NE(stage_words(stages[1], 4, true).find("(explicit)"), std::string::npos);
+  const Topology busy("busy", {{"server", 1, {4, 1, 2}, {1, 0, 2}, {}}, {"root", 1, {}, {}, {{0, 4}}}}, 1);
+  EXPECT_EQ(stage_words(PricedPlan(cps(4), busy).critical_stages(4)[1], 4, false),
+            stage_words(stages[1], 4, false) + "; handling the messages, 12.0 s");
 }
 
 TEST(IncastWords, SayWhatWasFound) {

@@ -60,6 +60,38 @@ TEST_P(Simulate, LatencyThenTransfer) {
   EXPECT_EQ(s.path[0].rank, 1);
 }
 
+// Rank 0 works 2 * 3 s on its two messages, then both of 5 floats share its uplink for 20 s; each receiver works 3 s on
+// its one.
+TEST_P(Simulate, MessagesAreHandledAtBothEnds) {
+  const Plan plan = plan_of(3, 10, {{0, 0, 1, 0, 5, false}, {0, 0, 2, 5, 10, false}});
+  const Topology network = star(3, 1, {2, 0, 9}, {0, 0, 3});
+  const Simulation s = simulate(plan, network, 10, with(GetParam()));
+  EXPECT_DOUBLE_EQ(s.seconds, 6 + 1 + 20 + 3);
+  EXPECT_DOUBLE_EQ(s.terms.mu, 9);
+  EXPECT_DOUBLE_EQ(s.terms.total(), s.seconds);
+  EXPECT_DOUBLE_EQ(s.handling_seconds(), 9);
+  ASSERT_EQ(s.path.size(), 1u);
+  EXPECT_DOUBLE_EQ(s.path[0].terms.mu, 9);
+  EXPECT_DOUBLE_EQ(s.path[0].terms.total(), s.path[0].end - s.path[0].begin);
+  SimulationOptions paper = with(GetParam());
+  paper.model = ModelKind::kPaper;
+  EXPECT_DOUBLE_EQ(simulate(plan, network, 10, paper).seconds, 1 + 20);
+  // A slow server handles messages slowly, too.
+  SimulationOptions slow = with(GetParam());
+  slow.slow_servers = {{2, 10}};
+  EXPECT_DOUBLE_EQ(simulate(plan, network, 10, slow).seconds, 6 + 1 + 20 + 30);
+}
+
+// Rank 0 sends in step 0 and receives in step 1; rank 1 answers when it has handled what it got. What rank 0 has sent
+// must have left before it looks at anything: 2 messages of 4 s each, though rank 2's is there after 4 + 1.
+TEST_P(Simulate, WhatArrivesEarlyWaitsForTheProcessor) {
+  const Plan plan = plan_of(3, 3, {{0, 0, 1, 0, 1, false}, {0, 0, 2, 1, 2, false}, {0, 2, 0, 2, 3, false}});
+  const Simulation s = simulate(plan, star(3, 1, {0, 0, 9}, {0, 0, 4}), 3, with(GetParam()));
+  EXPECT_DOUBLE_EQ(s.seconds, 8 + 1 + 4);  // at ranks 1 and 2; rank 0 has finished after 8 + 4
+  EXPECT_DOUBLE_EQ(s.terms.mu, 12);
+  EXPECT_DOUBLE_EQ(s.terms.alpha, 1);
+}
+
 // 4 floats from rank 0 and 8 from rank 1 to rank 2: at 1/2 each until 8, then the last 4 of rank 1 alone.
 TEST_P(Simulate, TwoFlowsShareALink) {
   const Plan plan = plan_of(3, 12, {{0, 0, 2, 0, 4, false}, {0, 1, 2, 4, 12, false}});

@@ -1,7 +1,7 @@
 // Every level is measured alike: all its groups (ranks of a NUMA node, NUMA nodes of a host, hosts) shift a message to
 // the next group of the same parent, all ranks at once, each to the rank of the same index. Under that load a short
 // message tells the latency, a long one the time per float of a group's link: what a plan will meet, other than the
-// time of a lonely ping-pong.
+// time of a lonely ping-pong. Several short ones at once tell what a rank does for each.
 #include "runtime/transports/mpi/network.hpp"
 
 #include <algorithm>
@@ -21,6 +21,7 @@ constexpr int kShortBytes = 8;
 constexpr int kLongBytes = 256 << 10;
 constexpr int kShortRounds = 20;
 constexpr int kLongRounds = 10;
+constexpr int kBurst = 8;  // short messages at once
 constexpr double kSmallest = 1e-13;
 
 /// Ranks divided twice: into parents, and these into groups.
@@ -54,16 +55,30 @@ Neighbours neighbours_of(int rank, const Level& level) {
   return out;
 }
 
+/// What every rank sends to the next one in a round.
+struct Shift {
+  int bytes = 0;  ///< of a message
+  int messages = 1;
+  int rounds = 0;
+};
+
 /// Seconds of a shift, the best of several: what disturbs it only makes it longer.
-double time_shift(MPI_Comm comm, const Neighbours& neighbours, int bytes, int rounds, std::vector<std::byte>& memory) {
+double time_shift(MPI_Comm comm, const Neighbours& neighbours, const Shift& shift, std::vector<std::byte>& memory) {
   barrier_politely(comm);
   double best = 1;
-  for (int round = 0; round < rounds; ++round) {
+  std::vector<MPI_Request> requests(2 * static_cast<std::size_t>(shift.messages), MPI_REQUEST_NULL);
+  for (int round = 0; round < shift.rounds; ++round) {
     const auto begin = std::chrono::steady_clock::now();
-    std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    check_mpi(MPI_Irecv(memory.data(), bytes, MPI_BYTE, neighbours.from, 0, comm, requests.data()), "MPI_Irecv");
-    check_mpi(MPI_Isend(memory.data() + kLongBytes, bytes, MPI_BYTE, neighbours.to, 0, comm, &requests[1]),
-              "MPI_Isend");
+    for (int i = 0; i < shift.messages; ++i) {
+      check_mpi(MPI_Irecv(memory.data() + i * shift.bytes, shift.bytes, MPI_BYTE, neighbours.from, 0, comm,
+                          &requests[2 * static_cast<std::size_t>(i)]),
+                "MPI_Irecv");
+    }
+    for (int i = 0; i < shift.messages; ++i) {
+      check_mpi(MPI_Isend(memory.data() + kLongBytes + i * shift.bytes, shift.bytes, MPI_BYTE, neighbours.to, 0, comm,
+                          &requests[2 * static_cast<std::size_t>(i) + 1]),
+                "MPI_Isend");
+    }
     wait_politely(requests);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     if (round > 0) best = std::min(best, time.count());
@@ -81,21 +96,26 @@ LevelCosts measure_level(MPI_Comm comm, int rank, const Level& level) {
   if (!is_divided) return {};
   const Neighbours neighbours = neighbours_of(rank, level);
   std::vector<std::byte> memory(2 * static_cast<std::size_t>(kLongBytes));
-  const double short_s = time_shift(comm, neighbours, kShortBytes, kShortRounds, memory);
-  const double long_s = time_shift(comm, neighbours, kLongBytes, kLongRounds, memory);
+  const double short_s = time_shift(comm, neighbours, {kShortBytes, 1, kShortRounds}, memory);
+  const double burst_s = time_shift(comm, neighbours, {kShortBytes, kBurst, kShortRounds}, memory);
+  const double long_s = time_shift(comm, neighbours, {kLongBytes, 1, kLongRounds}, memory);
+  const double mu_s = split_steps(short_s, burst_s, kBurst).mu;
   const double floats = kLongBytes / 4.0 * neighbours.group_size;
   LevelCosts out;
   const bool counts = neighbours.to != MPI_PROC_NULL;
   std::vector<double> latencies;
   std::vector<double> betas;
-  for (const auto& [latency, beta] :
-       all_gather_politely(comm, std::array{counts ? short_s : -1, counts ? (long_s - short_s) / floats : 0})) {
+  std::vector<double> mus;
+  for (const auto& [latency, beta, mu] :
+       all_gather_politely(comm, std::array{counts ? short_s : -1, counts ? (long_s - short_s) / floats : 0, mu_s})) {
     if (latency < 0) continue;
     latencies.push_back(latency);
     betas.push_back(beta);
+    mus.push_back(mu);
   }
   out.latency = median(std::move(latencies));
   out.beta = std::max(median(std::move(betas)), kSmallest);
+  out.mu = median(std::move(mus));
   return out;
 }
 
@@ -167,6 +187,17 @@ Topology network_topology(const Hosts& hosts, const NetworkCosts& costs) {
   return topology_of_hosts("mpi", hosts.host_of, numa, nodes);
 }
 
+NetworkCosts with_mu(NetworkCosts costs) {
+  costs.server.mu = costs.host.latency > 0 ? costs.host.mu : costs.rank.mu;
+  for (const LevelCosts* level : {&costs.rank, &costs.numa, &costs.host}) {
+    if (level->latency > 0) costs.server.mu = split_step(level->latency, 1, costs.server.mu).mu;
+  }
+  for (LevelCosts* level : {&costs.rank, &costs.numa, &costs.host}) {
+    if (level->latency > 0) level->latency -= 2 * costs.server.mu;
+  }
+  return costs;
+}
+
 Node measure_rank(MPI_Comm comm, const Hosts& hosts, bool is_shared) {
   Node node;
   node.name = "rank";
@@ -195,10 +226,11 @@ Topology measure_network(MPI_Comm comm, const Hosts& hosts, bool is_shared) {
   costs.numa = measure_level(comm, rank, {hosts.host_of, numa});
   costs.host = measure_level(comm, rank, {std::vector<int>(size, 0), hosts.host_of});
   const double share = crowding(hosts);
-  costs.server = {local.gamma * share, local.delta * share};
+  costs.server = {local.gamma * share, local.delta * share, 0};
   if (is_shared) costs.rank.beta = local.beta * share;
-  if (costs.rank.latency <= 0) costs.rank = {costs.host.latency, costs.host.beta};  // one rank on every host
-  return network_topology(hosts, costs);
+  if (is_shared) costs.rank.mu = local.mu * share;
+  if (costs.rank.latency <= 0) costs.rank = costs.host;  // one rank on every host
+  return network_topology(hosts, with_mu(costs));
 }
 
 }  // namespace gar

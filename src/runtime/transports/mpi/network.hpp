@@ -21,6 +21,7 @@ Node measure_rank(MPI_Comm comm, const Hosts& hosts, bool is_shared);
 struct LevelCosts {
   double latency = 0;  ///< seconds of a short message between two neighbours
   double beta = 0;     ///< seconds per float of a group's link while all groups use theirs
+  double mu = 0;       ///< seconds of a rank for a message that it sends or receives
 };
 struct NetworkCosts {
   LevelCosts rank;
@@ -28,6 +29,9 @@ struct NetworkCosts {
   LevelCosts host;
   ServerParams server;
 };
+/// What was measured, with handling messages (mu of the hosts' level, or of the ranks' where there is one host) as a
+/// part of the server instead of the latencies: a step with one message each way costs what it did.
+NetworkCosts with_mu(NetworkCosts costs);
 /// Consecutive ranks with the same host (and NUMA node) form a node of the tree.
 Topology network_topology(const Hosts& hosts, const NetworkCosts& costs);
 
