@@ -111,7 +111,7 @@ inline std::vector<AlgorithmSpec> specs_of(const AlgorithmInfo& info, std::mt199
       break;
     case AlgorithmParameters::kFactors:
       for (const Factors& f : some_of(random, ordered_factorisations(n), most)) out.push_back({name, f, false});
-      if (info.folds) {
+      if (info.folds && n > 1) {
         for (const Factors& f : some_of(random, ordered_factorisations(uniform(random, 2, n)), most))
           out.push_back({name, f, false});
       }

@@ -158,12 +158,11 @@ void offer_flat(const Topology& topology, double size_floats, const ModelOptions
 }
 
 void offer_short(const Topology& topology, double size_floats, const ModelOptions& options, Finals& finals) {
-  Predictor predictor(topology,
-                      {{"recursive-doubling", {}, false},
-                       {"recursive-multiplying", {}, false},
-                       {"binomial", {}, false},
-                       {"gather", {}, false}},
-                      options);
+  std::vector<AlgorithmSpec> specs;  // of two that are the same, the one with the simpler name comes first
+  for (const char* name : {"gather", "recursive-doubling", "binomial", "recursive-multiplying"}) {
+    specs.push_back({name, {}, false});
+  }
+  Predictor predictor(topology, specs, options);
   const bool is_exhaustive = topology.num_servers() <= plus::kExhaustive;
   const std::vector<Prediction> found =
       is_exhaustive ? predictor.at(size_floats) : predictor.below(size_floats, finals.least());
