@@ -304,6 +304,9 @@ int Library::forget(MPI_Comm /*comm*/, int /*keyval*/, void* value, void* /*extr
     library.known_.erase(known->comm);
     std::erase(library.shadows_, known);
   }
+  if (library.settings_.reports && known->shadow != nullptr) {
+    library.statistics_.add_decisions(known->shadow->decisions());
+  }
   delete known;
   return MPI_SUCCESS;
 }
@@ -332,7 +335,10 @@ bool Library::stop() {
     const std::unique_lock lock(mutex_);
     shadows.swap(shadows_);
   }
-  for (Known* known : shadows) known->shadow.reset();  // MPI itself ends their communicators
+  for (Known* known : shadows) {
+    if (settings_.reports) statistics_.add_decisions(known->shadow->decisions());
+    known->shadow.reset();  // MPI itself ends their communicators
+  }
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (settings_.reports && rank_ == 0) say(statistics_.table(mpi_name_, size));

@@ -27,8 +27,9 @@ Shadow::Shadow(Communicator communicator, OwnedComm check_comm, Observer observe
 void Shadow::prepare(Job& job) {
   const CollectiveCall& call = job.operation.call;
   if (observer_.on_run) {
-    const auto [entry, is_new] = reports_.try_emplace({call.collective, call.count, call.type});
-    if (is_new) entry->second = communicator_.report(call.collective, call.count, call.type);
+    PlanReport report = communicator_.report(call.collective, call.count, call.type);
+    const auto [entry, is_new] =
+        reports_.try_emplace({call.collective, call.count, call.type, report.algorithm}, std::move(report));
     job.report = &entry->second;
   }
   job.begin = Clock::now();

@@ -38,6 +38,8 @@ class Shadow {
   Shadow(Communicator communicator, OwnedComm check_comm, Observer observer);
 
   [[nodiscard]] int size() const { return communicator_.size(); }
+  /// What was measured (docs/runtime.md).
+  [[nodiscard]] Decisions decisions() const { return communicator_.decisions(); }
   /// Throws what the runtime throws.
   void run(const Operation& operation);
   /// MPI must allow several threads. Throws TransportError.
@@ -68,7 +70,8 @@ class Shadow {
 
   OwnedComm check_comm_;
   Observer observer_;
-  std::map<std::tuple<Collective, std::int64_t, DataType>, PlanReport> reports_;  ///< used by calls of the program only
+  /// The last part is the algorithm, which changes while a size is measured. Used by calls of the program only.
+  std::map<std::tuple<Collective, std::int64_t, DataType, std::string>, PlanReport> reports_;
   std::atomic<Clock::time_point> idle_since_{};  ///< when the last non-blocking operation was over
   Communicator communicator_;                    ///< the first to go: it completes what is under way
 };

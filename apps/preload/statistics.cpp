@@ -5,6 +5,8 @@
 #include <bit>
 #include <vector>
 
+#include "runtime/exploration.hpp"
+
 namespace gar::preload {
 
 namespace {
@@ -48,6 +50,21 @@ std::string in_words(PassReason reason) {
   return {};
 }
 
+/// "measured: 1 KiB .. 2 KiB, 4 ranks: native wins, 1.3 times as fast as cps; ..."
+std::string decision_words(const Decision& decision, int num_ranks) {
+  const DecisionCandidate* winner = decision.find(decision.winner);
+  const DecisionCandidate& first = decision.candidates.front();
+  std::string gain;
+  if (winner != nullptr && winner->seconds > 0 && first.seconds > 0 && decision.winner != first.name) {
+    gain = fmt::format(", {:.2f} times as fast as {}", first.seconds / winner->seconds, first.name);
+  }
+  const double share = decision.seconds > 0 ? 100 * decision.extra_seconds / decision.seconds : 0;
+  return fmt::format("measured: {} .. {}, {} ranks: {} {}{}; {}; looking has cost {:.1f}% of the time in {} calls",
+                     in_bytes(static_cast<std::uint64_t>(decision.from_bytes)),
+                     in_bytes(static_cast<std::uint64_t>(decision.to_bytes) + 1), num_ranks, decision.winner,
+                     decision.is_settled ? "wins" : "leads", gain, words_of(decision), share, decision.num_calls);
+}
+
 }  // namespace
 
 void Statistics::add(const Operation& operation, int num_ranks, const PlanReport& report, double seconds) {
@@ -73,6 +90,11 @@ void Statistics::add_passed(std::string_view function, PassReason reason, double
   Row& row = passed_[{std::string(function), reason}];
   ++row.num_calls;
   row.seconds += seconds;
+}
+
+void Statistics::add_decisions(const Decisions& decisions) {
+  const std::lock_guard lock(mutex_);
+  decisions_.push_back(decisions);
 }
 
 std::string Statistics::table(std::string_view library, int world_size) const {
@@ -101,6 +123,10 @@ std::string Statistics::table(std::string_view library, int world_size) const {
                                                       in_bytes(std::uint64_t{1} << width));
     out += fmt::format("\n{:<26} {:>20} {:>6} {:>8} {:>11.4g} {:>11}  {}", function, size, ranks, row.num_calls,
                        row.seconds, row.has_expected ? fmt::format("{:.4g}", row.expected) : "-", plan);
+  }
+  for (const Decisions& decisions : decisions_) {
+    for (const Decision& decision : decisions.decisions)
+      out += "\n" + decision_words(decision, decisions.place.num_ranks);
   }
   for (const auto& [key, row] : passed_) {
     out += fmt::format("\nleft to {}: {} x {}, {:.4g} s: {}", library, row.num_calls, key.first, row.seconds,

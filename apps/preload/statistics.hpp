@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "apps/preload/operation.hpp"
 #include "gar/communicator.hpp"
@@ -35,6 +36,8 @@ class Statistics {
   void add(const Operation& operation, int num_ranks, const PlanReport& report, double seconds);
   /// A communicator of the program was set up.
   void add_set_up(double seconds);
+  /// What was measured on a communicator.
+  void add_decisions(const Decisions& decisions);
   void add_passed(std::string_view function, PassReason reason, double seconds);
   /// Lines without an end of line; `library` is the name of the MPI library.
   [[nodiscard]] std::string table(std::string_view library, int world_size) const;
@@ -54,6 +57,7 @@ class Statistics {
   std::map<Key, Row> rows_;
   std::map<std::pair<std::string, PassReason>, Row> passed_;
   Row set_up_;
+  std::vector<Decisions> decisions_;
 };
 
 }  // namespace gar::preload

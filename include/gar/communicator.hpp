@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gar/decisions.hpp"
 #include "gar/errors.hpp"
 #include "gar/plan.hpp"
 #include "gar/reduction.hpp"
@@ -73,6 +74,14 @@ struct CommunicatorOptions {
   /// The thread that runs non-blocking operations may use every core, even where the process is bound to one on which
   /// the program computes.
   bool unbinds_thread = false;
+  /// AllReduces of a size class run in several ways in turns, and the fastest stays (docs/runtime.md). Never with an
+  /// algorithm, a plan or `reproducible`. GAR_EXPLORE is taken when this is not set.
+  std::optional<bool> explores;
+  /// What looking at slower ways may cost: this share of the time in calls of a size class, and three calls for each
+  /// way.
+  double explore_share = 0.02;
+  /// Begin with what earlier jobs found. False: measure anew; what is found replaces it.
+  bool believes_decisions = true;
   /// Where notes go: which plan runs and why, once per size class. GAR_DEBUG=INFO without this: standard error.
   std::function<void(std::string_view)> log;
 };
@@ -216,6 +225,15 @@ class Communicator {
 
   /// What an operation of this size does (the same decision as the operation itself takes).
   [[nodiscard]] PlanReport report(Collective collective, std::int64_t count, DataType type);
+  /// On rank 0 of a communicator that explores: where it is, and what was measured so far, in the order of sizes.
+  /// Without decisions on all others.
+  [[nodiscard]] Decisions decisions() const;
+  /// Keeps them for the next job (decisions_folder()), which also happens when the communicator ends. Returns what went
+  /// wrong in words; empty: nothing, or nothing is to be kept.
+  std::string keep_decisions();
+  /// Is nothing left to be measured for AllReduces of this size? The same on all ranks between two operations; also
+  /// true where nothing is explored.
+  [[nodiscard]] bool is_settled(std::int64_t count, DataType type) const;
 
   /// all_reduce in place, with the element type of the span.
   template <class T>

@@ -137,11 +137,27 @@ inline constexpr EnvironmentVariable kMaxSenders{
 /// GAR_DEBUG: whether notes are written to standard error.
 inline constexpr EnvironmentVariable kDebug{
     .name = "GAR_DEBUG",
-    .accepted = "INFO, or 0 for nothing",
+    .accepted = "INFO, WARN, or 0 for nothing",
     .otherwise = "0",
     .sentence =
-        "INFO: rank 0 writes to standard error which plan runs and why, once per size class; the preload "
-        "library adds a table of all calls at the end. `log` of the options gets the notes instead."};
+        "INFO: rank 0 writes to standard error which plan runs and why, once per size class, and what was measured; "
+        "the "
+        "preload library adds a table of all calls at the end. WARN: only what is wrong with kept decisions. `log` of "
+        "the options gets the notes instead."};
+/// GAR_EXPLORE: whether candidates are measured on the program's own calls.
+inline constexpr EnvironmentVariable kExplore{
+    .name = "GAR_EXPLORE",
+    .accepted = "0 or 1",
+    .otherwise = "0",
+    .sentence =
+        "1: AllReduces of a size class are run in several ways in turns, over MPI also with the MPI library's own "
+        "function, and the fastest stays. `explores` of the options wins over it."};
+/// GAR_DECISIONS: where decisions are kept.
+inline constexpr EnvironmentVariable kDecisions{
+    .name = "GAR_DECISIONS",
+    .accepted = "a folder, or 0 for none",
+    .otherwise = "`$XDG_CACHE_HOME/gar`, or `~/.cache/gar`",
+    .sentence = "Where what was measured with `GAR_EXPLORE=1` and by `gar tune` is kept for the next job."};
 
 /// GAR_DISABLE: leaves all calls to the MPI library.
 inline constexpr EnvironmentVariable kDisable{.name = "GAR_DISABLE",
@@ -195,9 +211,9 @@ inline constexpr EnvironmentVariable kStarted{.name = "GAR_BENCH_STARTED",
                                                   "that process does."};
 
 /// All variables, in the order of the documentation.
-inline constexpr EnvironmentVariable kAll[] = {kLimit,    kInputTimeout, kAlgo,      kTopology, kTimeout,
-                                               kStaging,  kMaxSenders,   kDebug,     kDisable,  kCheck,
-                                               kMinBytes, kThreads,      kFakeHosts, kStarted};
+inline constexpr EnvironmentVariable kAll[] = {kLimit,      kInputTimeout, kAlgo,      kTopology,  kTimeout, kStaging,
+                                               kMaxSenders, kDebug,        kExplore,   kDecisions, kDisable, kCheck,
+                                               kMinBytes,   kThreads,      kFakeHosts, kStarted};
 
 /// The value, or an empty text when the variable is not set, or when the program has more rights than who has called it
 /// (set-user-id, set-group-id, file capabilities).

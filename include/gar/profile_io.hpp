@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "gar/decisions.hpp"
 #include "gar/fit.hpp"
 #include "gar/profile.hpp"
 #include "gar/topology.hpp"
@@ -17,6 +19,8 @@ namespace gar {
 /// field and what is accepted.
 Profile read_profile_file(const std::string& path);
 Profile parse_profile(std::string_view text, const std::string& source);  ///< from text; messages name `source`
+/// Reads a profile, or a file of decisions (gar/decisions.hpp), whichever it is. Throws ParseError as above.
+std::variant<Profile, Decisions> read_profile_or_decisions(const std::string& path);
 /// Numbers keep all their digits. Throws InvalidArgument when one is not finite (the high end of an interval may be).
 void write_profile(const Profile& profile, std::ostream& out);
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -21,6 +22,20 @@ namespace {
 
 constexpr std::int64_t kDefaultLatencyBytes = 16 << 10;
 constexpr std::string_view kLatency = "latency";  // an algorithm of the transports
+
+int size_class_of(std::int64_t bytes) {
+  return std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1)));
+}
+
+/// Floats of a vector in the middle of a class.
+double middle_of(int size_class) { return 1.5 * std::ldexp(1.0, size_class - 1) / 4; }
+
+/// Equal for plans that do the same, whatever they are called.
+std::uint64_t nameless_fingerprint(const ChosenPlan& chosen) {
+  Plan plan = chosen.plan->plan;
+  plan.algorithm.clear();
+  return IndexedPlan(std::move(plan)).fingerprint;
+}
 
 /// Says which variable a complaint is about.
 template <class Body>
@@ -58,6 +73,9 @@ void check_numbers(const CommunicatorOptions& options) {
     throw InvalidArgument(
         fmt::format("latency_bytes = {}: accepted is -1 (chosen) or a number of bytes", options.latency_bytes));
   }
+  if (!(options.explore_share >= 0 && options.explore_share <= 1)) {
+    throw InvalidArgument(fmt::format("explore_share = {}: accepted is a share from 0 to 1", options.explore_share));
+  }
 }
 
 }  // namespace
@@ -81,7 +99,8 @@ CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks,
   }
   check_numbers(options);
   const std::string debug = environment::text(environment::kDebug);
-  if (!debug.empty() && debug != "INFO" && debug != "0") environment::refuse(environment::kDebug, debug);
+  if (!debug.empty() && debug != "INFO" && debug != "WARN" && debug != "0")
+    environment::refuse(environment::kDebug, debug);
   return options;
 }
 
@@ -112,7 +131,7 @@ bool Chooser::takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) con
   return bytes <= (latency_bytes_ >= 0 ? latency_bytes_ : kDefaultLatencyBytes);
 }
 
-ChosenPlan Chooser::make(double size_floats) const {
+ChosenPlan Chooser::make(double size_floats, const std::string& algorithm) const {
   ChosenPlan out;
   if (plan_) {
     out.name = plan_->algorithm;
@@ -121,7 +140,7 @@ ChosenPlan Chooser::make(double size_floats) const {
     out.plan = std::make_shared<IndexedPlan>(*plan_);
     return out;
   }
-  const AlgorithmSpec spec = parse_algorithm(algorithm_.empty() || algorithm_ == kLatency ? "gentree+" : algorithm_);
+  const AlgorithmSpec spec = parse_algorithm(algorithm.empty() || algorithm == kLatency ? "gentree+" : algorithm);
   PlanRequest request{
       .topology = topology_, .size_floats = size_floats, .algorithms = {spec}, .policy = Policy::kRuntime};
   request.model.max_chunks = std::max<std::int64_t>(1, static_cast<std::int64_t>(4 * size_floats) / least_chunk_bytes_);
@@ -131,18 +150,45 @@ ChosenPlan Chooser::make(double size_floats) const {
   out.reason = spec.name == "gentree+" ? choice_words(answer, topology_)
                : has_found_factors     ? "the algorithm that was asked for, with the best factors"
                                        : "the algorithm that was asked for";
+  for (const PlanCandidate& other : answer.considered) out.others.push_back(other.algorithm);
   out.priced = std::move(answer.priced);
   out.plan = std::make_shared<IndexedPlan>(std::move(answer.plan));
   return out;
 }
 
+std::vector<ChosenPlan> Chooser::others(std::int64_t bytes, int most, const std::string& wanted) {
+  const ChosenPlan& first = choose(Collective::kAllReduce, bytes);
+  const double floats = middle_of(size_class_of(bytes));
+  std::vector<std::string> names;
+  if (!wanted.empty() && wanted != first.name) names.push_back(wanted);
+  names.insert(names.end(), first.others.begin(), first.others.end());
+  std::vector<ChosenPlan> out;
+  std::vector<std::uint64_t> known{nameless_fingerprint(first)};
+  for (const std::string& name : names) {
+    if (std::cmp_greater_equal(out.size(), most)) break;
+    try {
+      ChosenPlan plan = make(floats, name);
+      const std::uint64_t fingerprint = nameless_fingerprint(plan);
+      const auto has_its_name = [&](const ChosenPlan& other) { return other.name == plan.name; };
+      if (std::find(known.begin(), known.end(), fingerprint) != known.end() || has_its_name(first) ||
+          std::any_of(out.begin(), out.end(), has_its_name)) {
+        continue;
+      }
+      known.push_back(fingerprint);
+      out.push_back(std::move(plan));
+    } catch (const Error&) {
+      continue;  // a tree that has no name on the command line, or a name from a file that says nothing here
+    }
+  }
+  return out;
+}
+
 const ChosenPlan& Chooser::choose(Collective collective, std::int64_t bytes) {
-  const int size_class = std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1)));
+  const int size_class = size_class_of(bytes);
   const auto known = plans_.find({collective, size_class});
   if (known != plans_.end()) return known->second;
   if (collective == Collective::kAllReduce) {
-    const double middle = 1.5 * std::ldexp(1.0, size_class - 1) / 4;
-    return plans_[{collective, size_class}] = make(middle);
+    return plans_[{collective, size_class}] = make(middle_of(size_class), algorithm_);
   }
   ChosenPlan half = choose(Collective::kAllReduce, bytes);
   if (!has_halves(half.plan->plan)) {

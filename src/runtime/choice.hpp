@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gar/communicator.hpp"
 #include "gar/model.hpp"
@@ -19,6 +20,7 @@ struct ChosenPlan {
   std::shared_ptr<const PricedPlan> priced;  ///< `plan` on the network; null for explicit plans
   std::string name;  ///< what a gentree+ plan is, in the words of the command line where it has one
   std::string reason;
+  std::vector<std::string> others = {};  ///< names of whole plans that it was compared with, best first
 };
 
 /// Chooses plans for one communicator. All ranks come to the same choices.
@@ -33,10 +35,14 @@ class Chooser {
   /// The plan for vectors of `bytes` (of all blocks together, for ReduceScatter and AllGather); the same for all sizes
   /// between two powers of two.
   const ChosenPlan& choose(Collective collective, std::int64_t bytes);
+  /// Other plans for an AllReduce of `bytes`: the next best ones by the model, `most` at most, each different, also
+  /// in its name, from choose() and from each other. `wanted`, an algorithm by name, comes first if it is none of
+  /// these; it may be empty.
+  std::vector<ChosenPlan> others(std::int64_t bytes, int most, const std::string& wanted);
   [[nodiscard]] const Topology& topology() const { return topology_; }
 
  private:
-  ChosenPlan make(double size_floats) const;
+  ChosenPlan make(double size_floats, const std::string& algorithm) const;
 
   std::string algorithm_;
   std::optional<Plan> plan_;

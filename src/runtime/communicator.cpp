@@ -116,16 +116,34 @@ PlanReport Communicator::report(Collective collective, std::int64_t count, DataT
   CollectiveCall call{.collective = collective, .count = count, .type = type};
   call.in = call.out = &call;  // never read
   impl_->engine->check(call);
-  return impl_->engine->path_of(call).report;
+  return impl_->engine->report_of(call);
+}
+
+Decisions Communicator::decisions() const { return impl_->engine->decisions(); }
+
+std::string Communicator::keep_decisions() { return impl_->engine->keep(); }
+
+bool Communicator::is_settled(std::int64_t count, DataType type) const {
+  CollectiveCall call{.count = count, .type = type};
+  call.in = call.out = &call;  // never read
+  impl_->engine->check(call);
+  return impl_->engine->is_settled(call);
 }
 
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                                const Topology& default_topology) {
-  return Communicator(
-      std::make_unique<Communicator::Impl>(std::make_shared<Engine>(std::move(transport), options, default_topology)));
+  return make_communicator(std::move(transport), options, default_topology, Exploration());
+}
+
+Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
+                               const Topology& default_topology, Exploration exploration) {
+  return Communicator(std::make_unique<Communicator::Impl>(
+      std::make_shared<Engine>(std::move(transport), options, default_topology, std::move(exploration))));
 }
 
 namespace {
+
+constexpr std::uint64_t kTellSequence = 100;  // behind all of agree_on_costs
 
 /// Afterwards `values` are those of rank 0. The time that this takes is what a synchronisation costs.
 template <class T>
@@ -186,10 +204,20 @@ std::vector<Communicator> thread_communicators(int num_ranks, const Communicator
   const std::shared_ptr<Segment> segment = make_private_segment(suitable_shape(num_ranks, complete.staging_bytes));
   const Topology topology = host_topology(num_ranks, num_ranks == 1 ? LocalCosts() : measure_costs());
   std::vector<Communicator> out;
+  const bool explores = num_ranks > 1 && is_exploring(complete, false);
+  ToldWinners told;
   for (int rank = 0; rank < num_ranks; ++rank) {
+    Exploration exploration;
+    exploration.is_on = explores;
+    if (explores && rank == 0) {
+      exploration.place = place_on_this_host(complete, "threads", num_ranks);
+      load(exploration, complete);
+      told = exploration.told;
+    }
+    exploration.told = told;
     out.push_back(make_communicator(
         std::make_unique<SharedTransport>(segment, Membership{rank, num_ranks, {}}, complete.timeout_s), complete,
-        topology));
+        topology, std::move(exploration)));
   }
   return out;
 }
@@ -202,7 +230,17 @@ Communicator shared_memory_communicator(std::string_view name, int rank, int siz
   auto transport = std::make_unique<SharedTransport>(segment, Membership{rank, size, {}}, complete.timeout_s);
   const Topology topology = host_topology(size, agree_on_costs(*transport));
   try {
-    return make_communicator(std::move(transport), complete, topology);
+    Exploration exploration;
+    exploration.is_on = size > 1 && is_exploring(complete, false);
+    if (exploration.is_on && rank == 0) {
+      exploration.place = place_on_this_host(complete, "shm", size);
+      load(exploration, complete);
+    }
+    // With very many ranks there is little room for exchanges, and nothing is told.
+    const bool can_tell = transport->max_latency_bytes() >= static_cast<std::int64_t>(sizeof(ToldWinners));
+    if (!can_tell) exploration.told = {};
+    if (exploration.is_on && can_tell) share(*transport, kTellSequence, exploration.told);
+    return make_communicator(std::move(transport), complete, topology, std::move(exploration));
   } catch (const std::exception& e) {
     segment->set_failure(e.what());
     throw;

@@ -3,6 +3,7 @@
 #include "runtime/engine.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <bit>
@@ -17,7 +18,7 @@ namespace gar {
 
 namespace {
 
-constexpr std::size_t kMaxPaths = 256;
+constexpr std::size_t kMaxPaths = 512;
 
 /// Ends a blocking call, however it ends.
 struct Unblock {
@@ -31,16 +32,22 @@ struct Unblock {
 }  // namespace
 
 Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
-               const Topology& default_topology)
+               const Topology& default_topology, Exploration exploration)
     : transport_(std::move(transport)),
       device_(transport_->device()),
       own_(transport_->own_collectives()),
       options_(options),
       chooser_(options, default_topology, transport_->size(), transport_->limits().least_chunk_bytes),
       log_(options.log),
+      exploration_(std::move(exploration)),
       sequence_(kFirstSequence) {
-  if (!log_ && environment::text(environment::kDebug) == "INFO" && rank() == 0) {
-    log_ = [](std::string_view line) { std::cerr << fmt::format("gar: {}\n", escaped(line)); };
+  const auto say = [](std::string_view line) { std::cerr << fmt::format("gar: {}\n", escaped(line)); };
+  const std::string debug = environment::text(environment::kDebug);
+  if (!log_ && debug == "INFO" && rank() == 0) log_ = say;
+  warn_ = log_;
+  if (!warn_ && debug == "WARN" && rank() == 0) warn_ = say;
+  if (warn_ && !exploration_.problem.empty()) {
+    warn_(fmt::format("decisions of earlier jobs are not used: {}", exploration_.problem));
   }
   if (options.reproducible && device_ != nullptr) {
     throw InvalidArgument("`reproducible` on GPUs is not there; accepted is a communicator for host memory");
@@ -106,25 +113,31 @@ Path Engine::make_path(const CollectiveCall& call) {
   return path;
 }
 
-Path Engine::path_of(const CollectiveCall& call) {
+const Path& Engine::remember(const Key& key, Path path) {
+  if (paths_.size() >= kMaxPaths) {
+    paths_.erase(std::min_element(paths_.begin(), paths_.end(),
+                                  [](const auto& x, const auto& y) { return x.second.last_use < y.second.last_use; }));
+  }
+  path.last_use = ++num_path_uses_;
+  return paths_.insert_or_assign(key, std::move(path)).first->second;
+}
+
+Path Engine::path_of(const CollectiveCall& call, bool explores) {
   check_process(name_of(call.collective));  // a lock may be held by a thread that is not here
   std::unique_lock lock(choice_mutex_);
   const bool is_reproducible = options_.reproducible && call.count > 0 && call.collective != Collective::kAllGather &&
                                changes_bits(call.type, call.op);
-  const Key key{call.collective, call.count, size_of(call.type)};
-  auto known = paths_.find(key);
+  const Key key{call.collective, call.count, size_of(call.type), -1, -1};
+  const auto known = paths_.find(key);
   const bool is_new = known == paths_.end();
+  Path out;
   if (is_new) {
-    Path path = make_path(call);
-    if (paths_.size() >= kMaxPaths) {
-      paths_.erase(std::min_element(paths_.begin(), paths_.end(), [](const auto& x, const auto& y) {
-        return x.second.last_use < y.second.last_use;
-      }));
-    }
-    known = paths_.emplace(key, std::move(path)).first;
+    out = remember(key, make_path(call));
+  } else {
+    known->second.last_use = ++num_path_uses_;
+    out = known->second;
   }
-  known->second.last_use = ++num_path_uses_;
-  Path out = known->second;
+  if (explores) out.explored = explored_class(call);
   lock.unlock();
   if (is_reproducible) {
     out.report.algorithm = "reproducible";
@@ -152,10 +165,14 @@ void Engine::run_path(const CollectiveCall& call, const Path& path, std::optiona
   }
   try {
     const std::shared_ptr<void> scope = device_ == nullptr ? nullptr : device_->enter();
-    Running running(*this, call, path, stream);
-    while (!running.advance()) {
+    const std::unique_ptr<Advancing> running = begin(call, path, stream);
+    while (!running->advance()) {
       if (!transport_->allows_threads()) poll_all();
-      transport_->wait();
+      if (running->waits_elsewhere()) {
+        sched_yield();
+      } else {
+        transport_->wait();
+      }
     }
   } catch (const std::exception& e) {
     if (device_ != nullptr && device_->is_intact()) throw;
@@ -173,7 +190,7 @@ void Engine::barrier() {
   }
   // Every rank contributes to the one element, so no rank has the sum before all have called.
   std::int8_t token = 0;
-  run({.in = &token, .out = &token, .count = 1, .type = DataType::kInt8});
+  run_call({.in = &token, .out = &token, .count = 1, .type = DataType::kInt8}, false, std::nullopt);
 }
 
 void Engine::synchronize(Stream stream) {
@@ -189,12 +206,14 @@ void Engine::synchronize(Stream stream) {
   }
 }
 
-void Engine::run(const CollectiveCall& call, std::optional<Stream> stream) {
+void Engine::run(const CollectiveCall& call, std::optional<Stream> stream) { run_call(call, true, stream); }
+
+void Engine::run_call(const CollectiveCall& call, bool explores, std::optional<Stream> stream) {
   check_process(name_of(call.collective));
   if (stream) check_stream(name_of(call.collective));
   check(call);
   check_overlap(call);
-  const Path path = path_of(call);
+  const Path path = path_of(call, explores);
   if (path.is_reproducible && !transport_->allows_threads()) {
     // It is many operations in one. Those of other communicators go on meanwhile.
     drain();

@@ -22,6 +22,7 @@
 #include "gar/communicator.hpp"
 #include "runtime/choice.hpp"
 #include "runtime/executor.hpp"
+#include "runtime/exploration.hpp"
 #include "runtime/process.hpp"
 #include "runtime/transport.hpp"
 
@@ -34,13 +35,16 @@ std::string_view name_of(Collective collective);
 struct Path {
   std::shared_ptr<const Schedule> schedule;  ///< null: latency path, nothing to communicate, or the transport's own way
   bool is_reproducible = false;              ///< built from several calls
+  bool is_native = false;                    ///< the MPI library's own
+  std::shared_ptr<ExploredClass> explored;   ///< which way it takes is decided when it runs
   PlanReport report;
   std::uint64_t last_use = 0;
 };
 
 class Engine {
  public:
-  Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options, const Topology& default_topology);
+  Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options, const Topology& default_topology,
+         Exploration exploration = {});
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -57,8 +61,17 @@ class Engine {
   void check_overlap(const CollectiveCall& call) const;
   /// Throws InvalidArgument when streams make no sense here.
   void check_stream(std::string_view function) const;
-  /// Decides how a call runs; remembered per length and type, and logged once per size class.
-  Path path_of(const CollectiveCall& call);
+  /// Decides how a call runs; remembered per length and type, and logged once per size class. `explores`: false for
+  /// what is not a call of the user's.
+  Path path_of(const CollectiveCall& call, bool explores = true);
+  /// What a call of this kind does now.
+  PlanReport report_of(const CollectiveCall& call);
+  /// On rank 0: what was measured, in the order of sizes.
+  Decisions decisions();
+  /// Puts that into the folder; says what went wrong.
+  std::string keep();
+  /// Is nothing left to be measured for such calls?
+  bool is_settled(const CollectiveCall& call);
 
   /// With a stream (on a GPU) it returns when the operation is in the stream, otherwise when it is complete.
   void run(const CollectiveCall& call, std::optional<Stream> stream = std::nullopt);
@@ -81,18 +94,31 @@ class Engine {
   };
   void start(const std::shared_ptr<Task>& task);
   /// Completes what is under way; afterwards nothing can be started.
-  void close() {
-    drain();
-    is_closed_ = true;
-  }
+  void close();
   bool test(Task& task);
   void wait(Task& task);
 
  private:
+  /// An operation that can be carried on a little at a time.
+  class Advancing {
+   public:
+    Advancing() = default;
+    Advancing(const Advancing&) = delete;
+    Advancing& operator=(const Advancing&) = delete;
+    virtual ~Advancing() = default;
+    /// Does what can be done now. True when the operation is complete, as far as the caller wants to wait.
+    virtual bool advance() = 0;
+    /// Does it wait for something else than the transport?
+    [[nodiscard]] virtual bool waits_elsewhere() const = 0;
+  };
   class Running;
+  class Explored;
 
   void drain();
   void run_path(const CollectiveCall& call, const Path& path, std::optional<Stream> stream = std::nullopt);
+  void run_call(const CollectiveCall& call, bool explores, std::optional<Stream> stream);
+  std::unique_ptr<Advancing> begin(const CollectiveCall& call, const Path& path,
+                                   std::optional<Stream> stream = std::nullopt);
   void run_reproducibly(const CollectiveCall& call);
   /// No elements, on a transport without a latency path: still the same call on all ranks.
   void run_nothing(const CollectiveCall& call);
@@ -109,6 +135,16 @@ class Engine {
   /// Without a thread: sleeps a moment; an error of the transport becomes that of the operation under way.
   void pause();
   Path make_path(const CollectiveCall& call);
+  /// Null: calls like this one are not explored. With choice_mutex_ locked.
+  std::shared_ptr<ExploredClass> explored_class(const CollectiveCall& call);
+  std::shared_ptr<ExploredClass> make_class(int size_class, bool has_native);
+  void add_candidates(ExploredClass& explored);
+  /// How a call of the class runs with one of its candidates. With choice_mutex_ locked; valid until another is asked
+  /// for.
+  const Path& candidate_path(const CollectiveCall& call, const ExploredClass& explored, int candidate);
+  Path make_candidate_path(const CollectiveCall& call, const ExploredCandidate& candidate);
+  const Path& remember(const std::tuple<Collective, std::int64_t, std::int64_t, int, int>& key, Path path);
+  void log_settled(const ExploredClass& explored);
   PlanReport make_report(const CollectiveCall& call, const Schedule* schedule, const ChosenPlan* plan) const;
   void log_once(const CollectiveCall& call, const PlanReport& report);
 
@@ -120,11 +156,15 @@ class Engine {
   CommunicatorOptions options_;
   std::mutex choice_mutex_;
   Chooser chooser_;
-  using Key = std::tuple<Collective, std::int64_t, std::int64_t>;  // count, element size
+  using Key = std::tuple<Collective, std::int64_t, std::int64_t, int, int>;  // count, element size, class, candidate
   std::map<Key, Path> paths_;
   std::uint64_t num_path_uses_ = 0;
   std::map<std::pair<Collective, int>, bool> has_logged_;
   std::function<void(std::string_view)> log_;
+  std::function<void(std::string_view)> warn_;
+  Exploration exploration_;
+  std::map<std::pair<int, bool>, std::shared_ptr<ExploredClass>> classes_;  ///< size class, with a native candidate
+  std::vector<std::byte> carrier_;                                          ///< a vector with rank 0's word
 
   std::uint64_t sequence_;
   std::uint64_t serial_ = 1;
@@ -136,8 +176,8 @@ class Engine {
   std::thread worker_;
   bool is_ending_ = false;
   bool is_closed_ = false;
-  bool is_blocked_ = false;          ///< without a thread: a call is inside an operation of its own
-  std::unique_ptr<Running> polled_;  ///< without a thread: the operation under way
+  bool is_blocked_ = false;            ///< without a thread: a call is inside an operation of its own
+  std::unique_ptr<Advancing> polled_;  ///< without a thread: the operation under way
 };
 
 /// Numbers of operations below this are for setting a transport up.

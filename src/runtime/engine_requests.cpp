@@ -131,7 +131,7 @@ void Engine::poll() {
   std::exception_ptr error;
   try {
     if (is_resumable) {
-      if (polled_ == nullptr) polled_ = std::make_unique<Running>(*this, task->call, task->path);
+      if (polled_ == nullptr) polled_ = begin(task->call, task->path);
       if (!polled_->advance()) return;
     } else {
       run_path(task->call, task->path);
@@ -171,6 +171,10 @@ void Engine::poll_all() {
 
 void Engine::pause() {
   try {
+    if (polled_ != nullptr && polled_->waits_elsewhere()) {
+      sched_yield();
+      return;
+    }
     transport_->wait();
   } catch (const std::exception& e) {
     transport_->fail(e.what());

@@ -33,11 +33,14 @@ void reduce_exchanged(const CollectiveCall& call, int rank, std::span<const std:
 }  // namespace
 
 Engine::Running::Running(Engine& engine, const CollectiveCall& call, const Path& path, std::optional<Stream> stream)
-    : engine_(engine),
-      call_(call),
-      schedule_(path.schedule),
-      signature_(engine.next_signature(call, schedule_.get())),
-      operands_(operands_of(call, path, engine.size(), stream)) {
+    : engine_(engine), call_(call), schedule_(path.schedule) {
+  if (path.is_native) {  // the transport has no part in it, and the number of the operation stays for the next one
+    native_ = engine.exploration_.native.get();
+    native_->start(call);
+    return;
+  }
+  signature_ = engine.next_signature(call, schedule_.get());
+  operands_ = operands_of(call, path, engine.size(), stream);
   Transport& transport = *engine.transport_;
   transport.begin(signature_, operands_);
   if (schedule_ == nullptr) {
@@ -49,6 +52,7 @@ Engine::Running::Running(Engine& engine, const CollectiveCall& call, const Path&
 }
 
 bool Engine::Running::advance() {
+  if (native_ != nullptr) return native_->test();
   DeviceSide* device = engine_.device_;
   if (execution_) return execution_->advance() && (device == nullptr || device->try_complete());
   return device == nullptr ? advance_exchange() : advance_without_plan(*device);

@@ -1,6 +1,7 @@
 // One operation of an engine while it runs.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -8,13 +9,12 @@
 
 namespace gar {
 
-/// Can be carried on a little at a time.
-class Engine::Running {
+class Engine::Running final : public Advancing {
  public:
   /// Begins the operation. Throws TransportError when the transport has failed before.
   Running(Engine& engine, const CollectiveCall& call, const Path& path, std::optional<Stream> stream = std::nullopt);
-  /// Does what can be done now. True when the operation is complete, as far as the caller wants to wait.
-  bool advance();
+  bool advance() override;
+  [[nodiscard]] bool waits_elsewhere() const override { return native_ != nullptr; }
 
  private:
   /// The latency path.
@@ -25,11 +25,37 @@ class Engine::Running {
   Engine& engine_;
   CollectiveCall call_;
   std::shared_ptr<const Schedule> schedule_;
+  NativeAllReduce* native_ = nullptr;  ///< runs it
   Signature signature_;
   Operands operands_;
   std::optional<Execution> execution_;
   std::vector<const std::byte*> exchanged_;  ///< of every rank, on the latency path
   bool has_met_ = false;
+};
+
+/// A call whose way is measured (exploration.hpp).
+class Engine::Explored final : public Advancing {
+ public:
+  Explored(Engine& engine, const CollectiveCall& call, std::shared_ptr<ExploredClass> explored);
+  bool advance() override;
+  [[nodiscard]] bool waits_elsewhere() const override { return running_->waits_elsewhere(); }
+
+ private:
+  void begin(const CollectiveCall& call, const Path& path);
+  /// The user's call is over.
+  void end_call();
+  void end_turn(unsigned word);
+
+  Engine& engine_;
+  CollectiveCall call_;
+  std::shared_ptr<ExploredClass> explored_;
+  bool is_last_ = false;       ///< of its turn
+  bool carries_word_ = false;  ///< the vector itself does
+  bool is_word_ = false;       ///< what is under way is the word alone
+  unsigned word_ = 0;          ///< on rank 0
+  bool was_settled_ = false;
+  std::chrono::steady_clock::time_point begin_;
+  std::optional<Running> running_;
 };
 
 }  // namespace gar

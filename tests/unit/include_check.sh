@@ -28,7 +28,7 @@ declare -A home=(
   [planner]=planner [predict]=planner [basic_plan]=planner
   [simulate]=sim [critical_path]=sim [what_if]=sim [scene]=sim [compare]=sim
   [profile]=fit [fit]=fit [fit_design]=fit [fit_report]=fit
-  [topology_io]=io [plan_io]=io [profile_io]=io [results_io]=io [files]=io [trace]=io
+  [topology_io]=io [plan_io]=io [profile_io]=io [results_io]=io [files]=io [trace]=io [decisions]=io
   [explain]=explain [explain_topology]=explain [explain_simulation]=explain [explain_profile]=explain
   [documents]=documents
   [reduction]=runtime [communicator]=runtime [mpi]=runtime [mpi_library]=runtime [cuda]=runtime [nccl]=runtime

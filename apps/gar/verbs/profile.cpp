@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <sstream>
 
 #include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/decisions_show.hpp"
 #include "apps/gar/views/profile_show.hpp"
+#include "gar/decisions.hpp"
 #include "gar/documents.hpp"
 #include "gar/profile_io.hpp"
 
@@ -18,8 +21,22 @@ struct ProfileArgs {
   bool all = false;
 };
 
+/// A file of decisions, which communicators and `gar tune` keep.
+int show_decisions(const Decisions& decisions, const std::string& file, const Context& context) {
+  if (context.json) {
+    std::ostringstream document;
+    write_decisions(decisions, document);
+    print(document.str());
+  } else {
+    print(decisions_report(decisions, file, use_color(context.color, stdout)));
+  }
+  return kExitOk;
+}
+
 int show(const ProfileArgs& args, const Context& context) {
-  const Profile profile = read_profile_file(args.file);
+  const std::variant<Profile, Decisions> found = read_profile_or_decisions(args.file);
+  if (const auto* decisions = std::get_if<Decisions>(&found)) return show_decisions(*decisions, args.file, context);
+  const Profile& profile = std::get<Profile>(found);
   if (context.json) {
     print(profile_document(profile, args.file));
   } else {
@@ -79,11 +96,15 @@ void add_profile(CLI::App& program, Context& context) {
                           "gar profile show profile.json"},
                          {"what has changed since June?", "gar profile diff june.json today.json"}});
 
-  CLI::App& show_verb =
-      *profile.add_subcommand("show", "Print the parameters with their intervals, residuals, validation and origin");
-  show_verb.add_option("FILE", args->file, "A profile, as gar fit -o writes it")->required()->type_name("");
+  CLI::App& show_verb = *profile.add_subcommand(
+      "show", "Print the parameters with their intervals, residuals, validation and origin, or decisions");
+  show_verb.add_option("FILE", args->file, "A profile, as gar fit -o writes it, or a file of decisions")
+      ->required()
+      ->type_name("");
   add_output_options(show_verb, context);
-  set_examples(show_verb, {{"a profile", "gar profile show profile.json"}});
+  set_examples(show_verb, {{"a profile", "gar profile show profile.json"},
+                           {"what earlier jobs found to be the fastest, as gar tune keeps it",
+                            "gar profile show ~/.cache/gar/decisions-0123456789abcdef.json"}});
   on_run(show_verb, context, [args, &context] { return show(*args, context); });
 
   CLI::App& diff_verb =

@@ -15,6 +15,7 @@ void add_simulate(CLI::App& program, Context& context);
 void add_compare(CLI::App& program, Context& context);
 void add_bench(CLI::App& program, Context& context);
 void add_fit(CLI::App& program, Context& context);
+void add_tune(CLI::App& program, Context& context);
 void add_mpirun(CLI::App& program, Context& context);
 /// `gar profile show|diff`.
 void add_profile(CLI::App& program, Context& context);

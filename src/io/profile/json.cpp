@@ -259,6 +259,12 @@ Profile read_profile_file(const std::string& path) {
   return parse_profile(read_text_file(path, kMaxProfileBytes), path);
 }
 
+std::variant<Profile, Decisions> read_profile_or_decisions(const std::string& path) {
+  const std::string text = read_text_file(path, kMaxProfileBytes);
+  if (peek_schema(text).starts_with("gar.decisions/")) return parse_decisions(text, path);
+  return parse_profile(text, path);
+}
+
 void write_profile(const Profile& profile, std::ostream& out) {
   Json document = begin_document(kProfileSchemas[0], profile.topology,
                                  {profile.cores, profile.is_memory, profile.access, profile.provenance});

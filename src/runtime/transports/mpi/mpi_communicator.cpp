@@ -1,5 +1,6 @@
 // Makes communicators on top of MPI: where the ranks are, which transports that takes, and which network it is.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -10,9 +11,11 @@
 #include "base/hash.hpp"
 #include "gar/mpi.hpp"
 #include "runtime/choice.hpp"
+#include "runtime/exploration.hpp"
 #include "runtime/transports/mpi/hosts.hpp"
 #include "runtime/transports/mpi/hybrid_transport.hpp"
 #include "runtime/transports/mpi/mpi_transport.hpp"
+#include "runtime/transports/mpi/native.hpp"
 #include "runtime/transports/mpi/network.hpp"
 #include "runtime/transports/mpi/placement.hpp"
 #include "topology/hash.hpp"
@@ -23,6 +26,7 @@ namespace gar {
 namespace {
 
 constexpr std::int64_t kLeastChunkBytes = 256 << 10;
+constexpr bool kExploresByDefault = false;
 constexpr double kJoinLimitS = 30;  // all ranks are here already; one that does not join has failed
 
 /// Runs a part of the set-up that may fail on some ranks; throws on all of them when it did on one.
@@ -48,14 +52,16 @@ void agree(MPI_Comm comm, const char* what, const Body& body) {
 /// What decides which collective calls the set-up makes, and which plans run: it must be the same everywhere. (An
 /// mpirun that does not hand the environment on to other hosts is a reason why it is not.)
 void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, int num_fakes) {
-  constexpr std::array<const char*, 6> kNames{"path",         "number of GAR_FAKE_HOSTS", "topology (GAR_TOPOLOGY)",
-                                              "reproducible", "algorithm (GAR_ALGO)",     "plan"};
+  constexpr std::array<const char*, 7> kNames{
+      "path", "number of GAR_FAKE_HOSTS", "topology (GAR_TOPOLOGY)", "reproducible", "algorithm (GAR_ALGO)",
+      "plan", "explores (GAR_EXPLORE)"};
   const std::array<std::uint64_t, kNames.size()> ours{static_cast<std::uint64_t>(path),
                                                       static_cast<std::uint64_t>(num_fakes),
                                                       options.topology ? hash_of(*options.topology) : 0U,
                                                       options.reproducible ? 1U : 0U,
                                                       mix_in(0, options.algorithm),
-                                                      options.plan ? 1U : 0U};
+                                                      options.plan ? 1U : 0U,
+                                                      is_exploring(options, kExploresByDefault) ? 1U : 0U};
   const auto all = all_gather_politely(comm, ours);
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
     for (std::size_t i = 0; i < kNames.size(); ++i) {
@@ -66,6 +72,42 @@ void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath 
                       peer, kNames[i]));
     }
   }
+}
+
+/// Which ranks are where: what an earlier job found holds for the same hosts in the same order.
+std::uint64_t digest_of(MPI_Comm comm, const Hosts& hosts, const CommunicatorOptions& options) {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  const std::vector<std::uint64_t> names = all_gather_politely(comm, mix_in(3, std::string_view(name.data())));
+  std::uint64_t out = options.topology ? mix_in(4, hash_of(*options.topology)) : 4;
+  for (std::size_t rank = 0; rank < names.size(); ++rank) {
+    out = mix_in(mix_in(out, names[rank]), hosts.host_of[rank]);
+  }
+  return out;
+}
+
+/// What is known of earlier jobs, and MPI's own AllReduce. Collective. `is_preloaded`: there are no operations of ours
+/// that have to go on while a rank is inside MPI's.
+Exploration make_exploration(MPI_Comm comm, const CommunicatorOptions& options, const Transport& transport,
+                             DecisionPlace place, bool is_preloaded) {
+  Exploration out;
+  out.is_on = transport.size() > 1 && is_exploring(options, kExploresByDefault);
+  if (!out.is_on) return out;
+  // A thread of ours calls MPI only with MPI_THREAD_MULTIPLE. With less, MPI's own AllReduce is a candidate where all
+  // calls come from threads that may call MPI: with messages, where operations wait in calls of the program.
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  const bool is_free = level == MPI_THREAD_MULTIPLE || is_preloaded;
+  const int is_blocking = all_reduce_politely(comm, is_free ? 1 : 0, MPI_MIN);
+  const int is_there = all_reduce_politely(comm, is_free || !transport.allows_threads() ? 1 : 0, MPI_MIN);
+  if (is_there != 0) out.native = native_all_reduce(comm, is_blocking != 0);
+  place.transport = transport.name();
+  place.num_ranks = transport.size();
+  place.library = mpi_library();
+  out.place = std::move(place);
+  if (transport.rank() == 0) load(out, options);
+  broadcast_politely(comm, out.told);
+  return out;
 }
 
 std::string make_name() {
@@ -173,15 +215,19 @@ Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath pat
   const bool is_shared = path != MpiPath::kMessages && hosts.num_hosts < static_cast<int>(hosts.host_of.size());
   std::optional<Topology> topology = place_communicator(own.get(), hosts, complete, is_shared, job);
   if (!topology) topology = measure_network(own.get(), hosts, is_shared);
+  DecisionPlace place;
+  place.network = topology->name();
+  if (is_exploring(complete, kExploresByDefault)) place.digest = digest_of(own.get(), hosts, complete);
   complete.topology.reset();
   int max_senders = 0;
   agree(own.get(), "read GAR_MAX_SENDERS", [&] { max_senders = admitted_senders(*topology); });
   max_senders = all_reduce_politely(own.get(), max_senders, MPI_MIN);
   std::unique_ptr<Transport> transport =
       make_transport(own.get(), hosts, complete, {path, max_senders, job != nullptr});
+  Exploration exploration = make_exploration(own.get(), complete, *transport, std::move(place), job != nullptr);
   std::optional<Communicator> out;
   agree(own.get(), "make the communicator",
-        [&] { out.emplace(make_communicator(std::move(transport), complete, *topology)); });
+        [&] { out.emplace(make_communicator(std::move(transport), complete, *topology, std::move(exploration))); });
   return std::move(*out);
 }
 

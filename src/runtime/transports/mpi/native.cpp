@@ -4,7 +4,9 @@
 
 #include <limits>
 
+#include "gar/mpi_library.hpp"
 #include "runtime/transports/mpi/mpi_call.hpp"
+#include "runtime/transports/mpi/polite.hpp"
 
 namespace gar {
 
@@ -36,7 +38,77 @@ void call_mpi(const Functions<Reduce, Gather>& functions, const NativeCall& call
   }
 }
 
+/// Does every MPI combine this as we do? Some saturate short integers, compare unsigned ones as signed, or take one of
+/// NaN and a number by its place (docs/preload.md); results must not depend on who computes them.
+bool combines_alike(DataType type, ReduceOp op) {
+  const bool is_order = op == ReduceOp::kMin || op == ReduceOp::kMax;
+  switch (type) {
+    case DataType::kInt32:
+    case DataType::kInt64:
+      return true;
+    case DataType::kUint32:
+    case DataType::kUint64:
+    case DataType::kFloat32:
+    case DataType::kFloat64:
+      return !is_order;
+    default:
+      return false;
+  }
+}
+
+/// The PMPI_ functions: whoever is preloaded between us and MPI, such as our own library, is not meant.
+class MpiAllReduce final : public NativeAllReduce {
+ public:
+  MpiAllReduce(MPI_Comm comm, bool is_blocking) : comm_(duplicate_plainly(comm)), is_blocking_(is_blocking) {}
+  ~MpiAllReduce() override {
+    int is_finalized = 0;
+    MPI_Finalized(&is_finalized);
+    // Too late to free it, or a rank has failed while others were inside: MPI keeps it.
+    if (is_finalized != 0 || request_ != MPI_REQUEST_NULL) static_cast<void>(comm_.release());
+  }
+  MpiAllReduce(const MpiAllReduce&) = delete;
+  MpiAllReduce& operator=(const MpiAllReduce&) = delete;
+
+  [[nodiscard]] std::string library() const override { return mpi_library(); }
+  [[nodiscard]] bool takes(const CollectiveCall& call) const override {
+    constexpr std::int64_t kMore = 64;  // elements that we may add
+    return call.collective == Collective::kAllReduce && combines_alike(call.type, call.op) &&
+           why_not_native(call.type, call.count + kMore).empty();
+  }
+  void start(const CollectiveCall& call) override {
+    const NativeCall native = native_call(call, 0);
+    const auto& [collective, in, out, count, type, op] = native;
+    if (is_blocking_) {
+      check_mpi(PMPI_Allreduce(in, out, count, type, op, comm_.get()), "MPI_Allreduce");
+    } else {
+      check_mpi(PMPI_Iallreduce(in, out, count, type, op, comm_.get(), &request_), "MPI_Iallreduce");
+    }
+  }
+  bool test() override {
+    if (request_ == MPI_REQUEST_NULL) return true;
+    int is_done = 0;
+    check_mpi(PMPI_Test(&request_, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
+    return is_done != 0;
+  }
+
+ private:
+  OwnedComm comm_;
+  bool is_blocking_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
 }  // namespace
+
+std::unique_ptr<NativeAllReduce> native_all_reduce(MPI_Comm comm, bool is_blocking) {
+  return std::make_unique<MpiAllReduce>(comm, is_blocking);
+}
+
+std::string mpi_library() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  return mpi_library_name(std::string_view(version, static_cast<std::size_t>(length)));
+}
 
 MPI_Datatype mpi_type(DataType type) {
   switch (type) {

@@ -3,9 +3,11 @@
 
 #include <mpi.h>
 
+#include <memory>
 #include <string>
 
 #include "gar/communicator.hpp"
+#include "runtime/native_all_reduce.hpp"
 
 namespace gar {
 
@@ -33,5 +35,11 @@ NativeCall native_call(const CollectiveCall& call, int rank);
 void run_native(const NativeCall& call, MPI_Comm comm);
 /// Non-blocking. Throws TransportError.
 MPI_Request start_native(const NativeCall& call, MPI_Comm comm);
+
+/// MPI's own AllReduce as a candidate, on a communicator of its own. Collective. `is_blocking`: nothing of ours has to
+/// go on while a rank is inside of it, because other threads may call MPI, or no operation of ours is ever under way.
+std::unique_ptr<NativeAllReduce> native_all_reduce(MPI_Comm comm, bool is_blocking);
+/// "Open MPI 4.1.4": the MPI library that this program runs with.
+std::string mpi_library();
 
 }  // namespace gar

@@ -1,0 +1,146 @@
+// gar tune: measures which way of running an AllReduce is the fastest for which size, and keeps it for later jobs.
+#include "gar/measure/tune.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "apps/gar/cli/network.hpp"
+#include "apps/gar/cli/plan_args.hpp"
+#include "apps/gar/cli/progress.hpp"
+#include "apps/gar/verbs/bench_options.hpp"
+#include "apps/gar/verbs/ranks.hpp"
+#include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/decisions_show.hpp"
+#include "gar/measure/bench.hpp"
+
+namespace gar::cli {
+namespace {
+
+constexpr std::int64_t kLeastBytes = 8;
+constexpr std::int64_t kMostBytes = std::int64_t{4} << 20;
+constexpr std::int64_t kStepFactor = 4;
+constexpr int kMostLocal = 1024;
+constexpr std::int64_t kMostSizes = 64;
+
+struct TuneArgs {
+  std::optional<int> local;
+  std::string sizes;
+  std::string transport = "auto";
+  std::string mpi;
+  std::int64_t calls = 2000;
+};
+
+std::vector<std::int64_t> sizes_of(const TuneArgs& args) {
+  if (args.sizes.empty()) return bench_sizes(kLeastBytes, kMostBytes, kStepFactor, 0);
+  std::vector<std::int64_t> out;
+  std::istringstream list(args.sizes);
+  for (std::string text; std::getline(list, text, ',');) {
+    out.push_back(parse_bytes("--sizes", text));
+    if (out.back() < 1) throw UsageError(fmt::format("--sizes {}: accepted are sizes of at least 1 byte", text));
+  }
+  if (out.empty() || out.size() > kMostSizes) {
+    throw UsageError(fmt::format("--sizes: accepted are 1 to {} sizes", kMostSizes));
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+TuneConfig config_of(const TuneArgs& args) {
+  TuneConfig out;
+  out.local = args.local;
+  out.most_calls = args.calls;
+  out.sizes = sizes_of(args);
+  out.transport = parse_transport_kind(args.transport).value_or(TransportKind::kAuto);  // the flag has checked it
+  if (!args.mpi.empty()) out.mpi = args.mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;
+  return out;
+}
+
+int run_rank(World& world, const TuneConfig& config, const Context& context) {
+  const bool is_speaker = world.rank() == 0;
+  // The terminal of a rank may be mpirun's, which is none of the user's.
+  const bool color =
+      context.color == ColorMode::kAlways || (world.mpi() == nullptr && use_color(context.color, stdout));
+  ProgressLine progress{{.first = std::chrono::seconds(1), .every = std::chrono::milliseconds(200)}};
+  TuneWatch watch;
+  if (is_speaker && !context.json) {
+    print(fmt::format("# AllReduce between {}; candidates take turns until the fastest is known\n",
+                      escaped(world.words())));
+    print(decisions_titles());
+    std::fflush(stdout);
+  }
+  if (is_speaker) {
+    watch.on_decision = [&](const Decision& decision) {
+      progress.clear();
+      if (!context.json) print(decision_line(decision, color));
+      std::fflush(stdout);
+    };
+    if (progress.is_visible()) watch.on_progress = [&](const std::string& text) { progress.show(text); };
+  }
+  const TuneOutcome outcome = run_tune(world, config, watch);
+  if (is_speaker) {
+    progress.clear();
+    const std::string folder = decisions_folder();
+    const std::filesystem::path file = std::filesystem::path(folder) / decisions_file_name(outcome.found.place);
+    if (context.json) {
+      std::ostringstream document;
+      write_decisions(outcome.found, document);
+      print(document.str());
+    } else if (folder.empty()) {
+      print("# not kept: GAR_DECISIONS=0, or there is no folder for it\n");
+    } else if (outcome.problem.empty() && !outcome.found.decisions.empty()) {
+      print(fmt::format("# kept in {}\n", escaped(file.string())));
+    }
+    if (!outcome.problem.empty()) print_failure(fmt::format("the decisions are not kept: {}", outcome.problem));
+    std::fflush(stdout);
+  }
+  if (outcome.num_wrong > 0) return kExitCheckFailed;
+  return outcome.is_complete && outcome.problem.empty() ? kExitOk : kExitRunTime;
+}
+
+int run(const TuneArgs& args, const Context& context) {
+  return run_once_or_in_job([&](const std::optional<MpiJob>& job) {
+    const TuneConfig config = config_of(args);
+    prepare_ranks(config, job);
+    RankStart start = rank_start(job, config.local.value_or(std::max(num_cores(), 2)));
+    // With MPI, so that its own AllReduce takes part, where there is one.
+    start.needs_mpi = config.transport != TransportKind::kThreads && has_mpi(config.mpi);
+    return run_ranks(config, start, [&](World& world) { return run_rank(world, config, context); });
+  });
+}
+
+}  // namespace
+
+void add_tune(CLI::App& program, Context& context) {
+  CLI::App& verb = *program.add_subcommand("tune", "Measure which AllReduce is fastest for which size, and keep it");
+  auto args = std::make_shared<TuneArgs>();
+  verb.add_option("--local", args->local,
+                  "Start this many processes on this host; under an MPI, where there is one, so that its own AllReduce "
+                  "takes part (default: as many as cores)")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostLocal));
+  verb.add_option("--sizes", args->sizes, "Vectors to measure (default: 8 B to 4 MiB by factors of 4)")
+      ->type_name("SIZE[,SIZE...]");
+  verb.add_option("--calls", args->calls, "Calls for a size, when the candidates stay too close to tell")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  verb.add_option("--transport", args->transport, "What connects the ranks; auto: shared memory, MPI between hosts")
+      ->type_name("T")
+      ->check(CLI::IsMember({"auto", "threads", "shm", "mpi"}));
+  verb.add_option("--mpi", args->mpi, "Which MPI --local starts (default: the first that is there)")
+      ->type_name("M")
+      ->check(CLI::IsMember({"openmpi", "mpich"}));
+  add_output_options(verb, context);
+  set_examples(verb, {{"4 processes of this host", "gar tune --local 4"},
+                      {"the ranks of an MPI job", "mpirun -n 8 gar tune"},
+                      {"three sizes only", "gar tune --local 4 --sizes 1KiB,64KiB,1MiB"}});
+  on_run(verb, context, [args, &context] { return run(*args, context); });
+}
+
+}  // namespace gar::cli

@@ -1,0 +1,291 @@
+// Which size classes explore, with which candidates, and a call that takes part (exploration.hpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "gar/algorithms.hpp"
+#include "runtime/engine_running.hpp"
+
+namespace gar {
+
+namespace {
+
+constexpr int kMostPlans = 3;  // of the model, its own choice included
+constexpr double kFarOff = 8;  // times the predicted time of the model's choice: not worth a look
+constexpr const char* kNativeName = "native";
+constexpr const char* kLatencyName = "latency";
+
+double predicted(const ChosenPlan& chosen, int size_class) {
+  if (chosen.priced == nullptr) return -1;
+  return chosen.priced->cost(1.5 * std::ldexp(1.0, size_class - 1) / 4).total();
+}
+
+ExploredCandidate plan_candidate(const ChosenPlan& chosen, int size_class) {
+  return {ExploredCandidate::Kind::kPlan, chosen.name, chosen, predicted(chosen, size_class)};
+}
+
+}  // namespace
+
+std::unique_ptr<Engine::Advancing> Engine::begin(const CollectiveCall& call, const Path& path,
+                                                 std::optional<Stream> stream) {
+  if (path.explored) return std::make_unique<Explored>(*this, call, path.explored);
+  return std::make_unique<Running>(*this, call, path, stream);
+}
+
+std::shared_ptr<ExploredClass> Engine::explored_class(const CollectiveCall& call) {
+  if (!exploration_.is_on || size() == 1 || device_ != nullptr || own_ != nullptr) return nullptr;
+  if (call.collective != Collective::kAllReduce || call.count == 0) return nullptr;
+  const auto bytes = static_cast<std::uint64_t>(vector_bytes(call, size()));
+  const bool has_native = exploration_.native != nullptr && exploration_.native->takes(call);
+  std::shared_ptr<ExploredClass>& entry = classes_[{std::bit_width(bytes), has_native}];
+  if (entry == nullptr) entry = make_class(std::bit_width(bytes), has_native);
+  return entry;
+}
+
+/// All ranks come to the same candidates in the same order: they know the same parameters, and what was told.
+void Engine::add_candidates(ExploredClass& explored) {
+  const std::int64_t least = std::int64_t{1} << (explored.size_class - 1);
+  // With the elements of the word, and on every count of the class.
+  const bool has_latency = 2 * least + kTurnBits * 8 <= transport_->max_latency_bytes();
+  const bool is_latency_first =
+      has_latency && chooser_.takes_latency_path(2 * least - 1, transport_->max_latency_bytes());
+  const std::string told = exploration_.told.of(explored.size_class);
+  std::vector<ExploredCandidate>& out = explored.candidates;
+  const ExploredCandidate latency{ExploredCandidate::Kind::kLatency, kLatencyName, {}, -1};
+  if (is_latency_first) out.push_back(latency);
+  const ExploredCandidate first = plan_candidate(chooser_.choose(Collective::kAllReduce, least), explored.size_class);
+  out.push_back(first);
+  if (explored.has_native) {
+    out.insert(out.begin() + 1, {ExploredCandidate::Kind::kNative, kNativeName, {}, -1});
+  }
+  if (has_latency && !is_latency_first) out.push_back(latency);
+  const bool wants_plan = !told.empty() && told != kNativeName && told != kLatencyName;
+  for (const ChosenPlan& other : chooser_.others(least, kMostPlans - 1, wants_plan ? told : "")) {
+    const ExploredCandidate candidate = plan_candidate(other, explored.size_class);
+    const bool is_far_off =
+        first.predicted_seconds > 0 && candidate.predicted_seconds > kFarOff * first.predicted_seconds;
+    if (!is_far_off || candidate.name == told) out.push_back(candidate);
+  }
+}
+
+std::shared_ptr<ExploredClass> Engine::make_class(int size_class, bool has_native) {
+  auto out = std::make_shared<ExploredClass>();
+  out->id = static_cast<int>(classes_.size());
+  out->size_class = size_class;
+  out->has_native = has_native;
+  add_candidates(*out);
+  const std::string told = exploration_.told.of(size_class);
+  const auto is_told = [&](const ExploredCandidate& candidate) { return candidate.name == told; };
+  const auto found = std::find_if(out->candidates.begin(), out->candidates.end(), is_told);
+  const bool is_known = found != out->candidates.end();
+  out->turn.candidate = is_known ? static_cast<int>(found - out->candidates.begin()) : 0;
+  if (rank() != 0) return out;
+  std::vector<double> expected;
+  const std::int64_t least = std::int64_t{1} << (size_class - 1);
+  for (const Decision& decision : exploration_.kept) {
+    if (decision.from_bytes != least) continue;
+    out->before = decision;
+    if (!is_known || !decision.is_settled) continue;
+    for (const ExploredCandidate& candidate : out->candidates) {
+      const DecisionCandidate* old = decision.find(candidate.name);
+      expected.push_back(old == nullptr ? -1 : old->seconds);
+    }
+  }
+  if (!told.empty() && !is_known && warn_) {
+    warn_(fmt::format("all_reduce of {}..{} bytes: an earlier job found {} to be the fastest, which cannot run here",
+                      least, 2 * least - 1, told));
+  }
+  out->contest.emplace(static_cast<int>(out->candidates.size()), out->turn.candidate, std::move(expected),
+                       ContestOptions{.share = options_.explore_share});
+  return out;
+}
+
+Path Engine::make_candidate_path(const CollectiveCall& call, const ExploredCandidate& candidate) {
+  Path path;
+  path.report.transport = transport_->name();
+  if (candidate.kind == ExploredCandidate::Kind::kNative) {
+    path.is_native = true;
+    path.report.algorithm = kNativeName;
+    path.report.transport = "mpi";
+    path.report.reason = fmt::format("measured: {}'s own", exploration_.native->library());
+  } else if (candidate.kind == ExploredCandidate::Kind::kLatency) {
+    path.report = make_report(call, nullptr, nullptr);
+  } else {
+    path.schedule = std::make_shared<Schedule>(
+        make_schedule(candidate.plan->plan, rank(), call.count, size_of(call.type), transport_->limits()));
+    path.report = make_report(call, path.schedule.get(), &*candidate.plan);
+  }
+  return path;
+}
+
+PlanReport Engine::report_of(const CollectiveCall& call) {
+  const Path path = path_of(call);
+  if (!path.explored) return path.report;
+  const std::lock_guard lock(choice_mutex_);
+  const Turn& turn = path.explored->turn;
+  PlanReport out = candidate_path(call, *path.explored, turn.candidate).report;
+  out.reason = fmt::format("{}; {}", turn.is_settled ? "by measurement" : "being measured", out.reason);
+  return out;
+}
+
+const Path& Engine::candidate_path(const CollectiveCall& call, const ExploredClass& explored, int candidate) {
+  // What a damaged word could ask for.
+  if (candidate >= static_cast<int>(explored.candidates.size())) candidate = 0;
+  const Key key{call.collective, call.count, size_of(call.type), explored.id, candidate};
+  const auto known = paths_.find(key);
+  if (known != paths_.end()) {
+    known->second.last_use = ++num_path_uses_;
+    return known->second;
+  }
+  try {
+    return remember(key, make_candidate_path(call, explored.candidates[static_cast<std::size_t>(candidate)]));
+  } catch (const PlanError&) {
+    // It needs more staging memory than there is, on every rank. The model's choice would have failed before.
+    if (candidate == 0) throw;
+    return candidate_path(call, explored, 0);
+  }
+}
+
+Decisions Engine::decisions() {
+  const std::lock_guard lock(choice_mutex_);
+  Decisions all{exploration_.place, {}};
+  std::vector<Decision>& out = all.decisions;
+  for (const auto& [key, explored] : classes_) {
+    if (!explored->contest) continue;
+    Decision decision = decision_of(*explored);
+    const DecisionCandidate* winner = decision.find(decision.winner);
+    if (winner == nullptr || winner->seconds <= 0) continue;
+    // Calls of a type that MPI does not know have a class of their own; the one with more calls speaks for both.
+    if (!out.empty() && out.back().from_bytes == decision.from_bytes) {
+      if (out.back().num_calls < decision.num_calls) out.back() = std::move(decision);
+    } else {
+      out.push_back(std::move(decision));
+    }
+  }
+  return all;
+}
+
+std::string Engine::keep() {
+  if (!exploration_.is_on || rank() != 0) return {};
+  return keep_decisions(exploration_.folder, decisions());
+}
+
+bool Engine::is_settled(const CollectiveCall& call) {
+  const std::lock_guard lock(choice_mutex_);
+  const std::shared_ptr<ExploredClass> explored = explored_class(call);
+  return explored == nullptr || explored->turn.is_settled;
+}
+
+void Engine::close() {
+  drain();
+  if (std::exchange(is_closed_, true)) return;
+  const std::string problem = keep();
+  if (!problem.empty() && warn_) warn_(fmt::format("what was measured is not kept for the next job: {}", problem));
+}
+
+void Engine::log_settled(const ExploredClass& explored) {
+  if (!log_) return;
+  const Decision decision = decision_of(explored);
+  const double share = decision.seconds > 0 ? 100 * decision.extra_seconds / decision.seconds : 0;
+  log_(fmt::format(
+      "all_reduce of {}..{} bytes, {} ranks over {}: {} by measurement; {}; looking has cost {:.1f}% of the "
+      "time in {} calls",
+      decision.from_bytes, decision.to_bytes, size(), transport_->name(), decision.winner, words_of(decision), share,
+      decision.num_calls));
+}
+
+// --- one call --------------------------------------------------------------------------------------------------------
+
+Engine::Explored::Explored(Engine& engine, const CollectiveCall& call, std::shared_ptr<ExploredClass> explored)
+    : engine_(engine), call_(call), explored_(std::move(explored)), begin_(std::chrono::steady_clock::now()) {
+  std::unique_lock lock(engine_.choice_mutex_);
+  const std::int64_t bytes = vector_bytes(call, engine_.size());
+  is_last_ = explored_->is_last_of_turn();
+  carries_word_ = is_last_ && bytes <= kCarryingBytes;
+  const int candidate = explored_->turn.candidate;
+  was_settled_ = explored_->turn.is_settled;
+  if (is_last_ && explored_->contest) word_ = encode(explored_->contest->next());
+  CollectiveCall made = call;
+  if (carries_word_) {
+    engine_.carrier_.resize(static_cast<std::size_t>(kCarryingBytes + kTurnBits * 8));
+    std::byte* carrier = engine_.carrier_.data();
+    std::memcpy(carrier, call.in, static_cast<std::size_t>(bytes));
+    write_word(carrier + bytes, call.type, call.op,
+               engine_.rank() == 0 ? std::optional<unsigned>(word_) : std::nullopt);
+    made.in = made.out = carrier;
+    made.count += kTurnBits;
+  }
+  const Path& known = engine_.candidate_path(made, *explored_, candidate);
+  Path path;
+  path.schedule = known.schedule;
+  path.is_native = known.is_native;
+  lock.unlock();
+  begin(made, path);
+}
+
+void Engine::Explored::begin(const CollectiveCall& call, const Path& path) {
+  // The other ranks compare what the user has called.
+  const bool is_ours = call.count != call_.count || call.in != call_.in;
+  if (is_ours) engine_.outer_ = call_;
+  try {
+    running_.emplace(engine_, call, path);
+  } catch (...) {
+    engine_.outer_.reset();
+    throw;
+  }
+  if (is_ours) engine_.outer_.reset();
+}
+
+void Engine::Explored::end_call() {
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin_;
+  if (carries_word_) {
+    const std::int64_t bytes = vector_bytes(call_, engine_.size());
+    std::memcpy(call_.out, engine_.carrier_.data(), static_cast<std::size_t>(bytes));
+  }
+  const std::lock_guard lock(engine_.choice_mutex_);
+  if (explored_->contest) {
+    if (is_last_) {
+      explored_->contest->add_carrier(seconds.count());
+    } else {
+      explored_->contest->add(seconds.count());
+    }
+  }
+  if (!is_last_) ++explored_->num_done;
+}
+
+void Engine::Explored::end_turn(unsigned word) {
+  bool is_news = false;
+  {
+    const std::lock_guard lock(engine_.choice_mutex_);
+    explored_->turn = decode(word);
+    explored_->num_done = 0;
+    is_news = explored_->turn.is_settled && !was_settled_ && explored_->contest;
+  }
+  if (is_news) engine_.log_settled(*explored_);
+}
+
+bool Engine::Explored::advance() {
+  if (!running_->advance()) return false;
+  if (!is_word_) {
+    end_call();
+    if (!is_last_) return true;
+    if (carries_word_) {
+      const std::int64_t bytes = vector_bytes(call_, engine_.size());
+      end_turn(read_word(engine_.carrier_.data() + bytes, call_.type));
+      return true;
+    }
+    is_word_ = true;
+    engine_.carrier_.resize(static_cast<std::size_t>(kCarryingBytes + kTurnBits * 8));
+    std::byte* carrier = engine_.carrier_.data();
+    const CollectiveCall word{.in = carrier, .out = carrier, .count = kTurnBits, .type = DataType::kInt8};
+    write_word(carrier, word.type, word.op, engine_.rank() == 0 ? std::optional<unsigned>(word_) : std::nullopt);
+    begin(word, engine_.path_of(word, false));
+    if (!running_->advance()) return false;
+  }
+  end_turn(read_word(engine_.carrier_.data(), DataType::kInt8));
+  return true;
+}
+
+}  // namespace gar
