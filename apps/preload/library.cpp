@@ -105,6 +105,7 @@ void Library::start() {
     agree(trouble);
     if (!is_active()) return;
     find_network();
+    network_.all_reduce = real().all_reduce;
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval_, nullptr);
     self_comm_ = duplicate_plainly(MPI_COMM_SELF).release();
     aliases_.find(self_comm_);

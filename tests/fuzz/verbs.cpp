@@ -117,6 +117,7 @@ const std::vector<Kind>& kinds() {
         "mpirun --mpi openmpi -p @ -- true",
         "diagnose -p @ --results %/results/nccl.txt",
         "diagnose -p @ --results %/results/bench.json --json"}},
+      {"decisions", {"profile show @", "profile show @ --json"}},
       {"measurements",
        {"fit --from @", "fit --from @ --json", "fit --from @ --validate", "fit --from @ --from @",
         "reproduce fig:incast --measured @", "reproduce fig:incast --measured @ --json",

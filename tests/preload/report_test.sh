@@ -64,6 +64,11 @@ for flavour in "${flavours[@]}"; do
     results_are_right
     grep -q '^gar: 3 communicators set up' err || fail "$flavour: splits $arguments: communicators are not set up"
   done
+  # What was measured: a line for each size class, with what was tried.
+  GAR_EXPLORE=1 GAR_DECISIONS="$PWD/decisions" runs 0 "$gar" mpirun --debug -- mpirun."$flavour" -n 2 "$(program "$flavour" splits)" 1 1000 200
+  results_are_right
+  grep -Eq '^gar: measured: .* 2 ranks: .* (wins|leads).*the model.s choice.*native .*looking has cost [0-9.]+% of the time in [0-9]+ calls$' err ||
+    fail "$flavour: it is not said what was measured"
   # Nothing is long enough.
   runs 0 "$gar" mpirun --debug --min-bytes 1GB -- "${mpirun[@]}" "$life" single
   grep -q '^gar: rank 0 of 3: 0 calls taken over' err || fail "$flavour: --min-bytes 1GB leaves something to take over"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A plain MPI program with the preload library:
-#   run.sh openmpi|mpich MPIRUN LIBRARY plain|check|hosts|same RANKS PROGRAM [ARGUMENTS]
+#   run.sh openmpi|mpich MPIRUN LIBRARY plain|check|hosts|explore|same RANKS PROGRAM [ARGUMENTS]
 # plain: as users run it; the library says nothing. check: every call that it can take over is compared with the MPI
-# library's, as many as the program says that there are. hosts: check, on two pretended hosts. same: the program writes
+# library's, as many as the program says that there are. hosts: check, on two pretended hosts. explore: check,
+# while calls are made in several ways in turns. same: the program writes
 # the same into a file with and without the library.
 set -euo pipefail
 ulimit -c 0 # some cases end a program
@@ -53,9 +54,10 @@ case $mode in
     run "LD_PRELOAD=$library" -- "$@" || fail "exit code $?"
     ! grep -q 'gar' "$work/err" || fail "the library speaks without being asked"
     ;;
-  check | hosts)
+  check | hosts | explore)
     settings=("LD_PRELOAD=$library" GAR_CHECK=1 GAR_MIN_BYTES=0)
-    [[ $mode == check ]] || settings+=(GAR_FAKE_HOSTS=2)
+    [[ $mode != hosts ]] || settings+=(GAR_FAKE_HOSTS=2)
+    [[ $mode != explore ]] || settings+=(GAR_EXPLORE=1 "GAR_DECISIONS=$work/decisions")
     run "${settings[@]}" -- "$@" || fail "exit code $?"
     check_compared
     ;;

@@ -86,10 +86,10 @@ std::uint64_t digest_of(MPI_Comm comm, const Hosts& hosts, const CommunicatorOpt
   return out;
 }
 
-/// What is known of earlier jobs, and MPI's own AllReduce. Collective. `is_preloaded`: there are no operations of ours
-/// that have to go on while a rank is inside MPI's.
+/// What is known of earlier jobs, and MPI's own AllReduce. Collective. With a `job` calls are those that the program
+/// believes to be MPI's: none of them has to go on in one thread while another call waits in it.
 Exploration make_exploration(MPI_Comm comm, const CommunicatorOptions& options, const Transport& transport,
-                             DecisionPlace place, bool is_preloaded) {
+                             DecisionPlace place, const JobNetwork* job) {
   Exploration out;
   out.is_on = transport.size() > 1 && is_exploring(options, kExploresByDefault);
   if (!out.is_on) return out;
@@ -97,10 +97,12 @@ Exploration make_exploration(MPI_Comm comm, const CommunicatorOptions& options, 
   // calls come from threads that may call MPI: with messages, where operations wait in calls of the program.
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
-  const bool is_free = level == MPI_THREAD_MULTIPLE || is_preloaded;
+  const bool is_free = level == MPI_THREAD_MULTIPLE || job != nullptr;
   const int is_blocking = all_reduce_politely(comm, is_free ? 1 : 0, MPI_MIN);
   const int is_there = all_reduce_politely(comm, is_free || !transport.allows_threads() ? 1 : 0, MPI_MIN);
-  if (is_there != 0) out.native = native_all_reduce(comm, is_blocking != 0);
+  if (is_there != 0) {
+    out.native = native_all_reduce(comm, is_blocking != 0, job == nullptr ? nullptr : job->all_reduce);
+  }
   place.transport = transport.name();
   place.num_ranks = transport.size();
   place.library = mpi_library();
@@ -224,7 +226,7 @@ Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath pat
   max_senders = all_reduce_politely(own.get(), max_senders, MPI_MIN);
   std::unique_ptr<Transport> transport =
       make_transport(own.get(), hosts, complete, {path, max_senders, job != nullptr});
-  Exploration exploration = make_exploration(own.get(), complete, *transport, std::move(place), job != nullptr);
+  Exploration exploration = make_exploration(own.get(), complete, *transport, std::move(place), job);
   std::optional<Communicator> out;
   agree(own.get(), "make the communicator",
         [&] { out.emplace(make_communicator(std::move(transport), complete, *topology, std::move(exploration))); });

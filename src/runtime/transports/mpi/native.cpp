@@ -56,10 +56,12 @@ bool combines_alike(DataType type, ReduceOp op) {
   }
 }
 
-/// The PMPI_ functions: whoever is preloaded between us and MPI, such as our own library, is not meant.
+/// The PMPI_ functions: whoever stands between us and MPI is not meant. Our own preload library has taken some of these
+/// names, too, and gives us what it found behind them.
 class MpiAllReduce final : public NativeAllReduce {
  public:
-  MpiAllReduce(MPI_Comm comm, bool is_blocking) : comm_(duplicate_plainly(comm)), is_blocking_(is_blocking) {}
+  MpiAllReduce(MPI_Comm comm, bool is_blocking, decltype(&PMPI_Allreduce) blocking)
+      : comm_(duplicate_plainly(comm)), is_blocking_(is_blocking), blocking_(blocking) {}
   ~MpiAllReduce() override {
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
@@ -79,7 +81,7 @@ class MpiAllReduce final : public NativeAllReduce {
     const NativeCall native = native_call(call, 0);
     const auto& [collective, in, out, count, type, op] = native;
     if (is_blocking_) {
-      check_mpi(PMPI_Allreduce(in, out, count, type, op, comm_.get()), "MPI_Allreduce");
+      check_mpi(blocking_(in, out, count, type, op, comm_.get()), "MPI_Allreduce");
     } else {
       check_mpi(PMPI_Iallreduce(in, out, count, type, op, comm_.get(), &request_), "MPI_Iallreduce");
     }
@@ -94,13 +96,15 @@ class MpiAllReduce final : public NativeAllReduce {
  private:
   OwnedComm comm_;
   bool is_blocking_;
+  decltype(&PMPI_Allreduce) blocking_;
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
 }  // namespace
 
-std::unique_ptr<NativeAllReduce> native_all_reduce(MPI_Comm comm, bool is_blocking) {
-  return std::make_unique<MpiAllReduce>(comm, is_blocking);
+std::unique_ptr<NativeAllReduce> native_all_reduce(MPI_Comm comm, bool is_blocking,
+                                                   decltype(&PMPI_Allreduce) blocking) {
+  return std::make_unique<MpiAllReduce>(comm, is_blocking, blocking == nullptr ? &PMPI_Allreduce : blocking);
 }
 
 std::string mpi_library() {

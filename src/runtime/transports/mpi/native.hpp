@@ -38,7 +38,9 @@ MPI_Request start_native(const NativeCall& call, MPI_Comm comm);
 
 /// MPI's own AllReduce as a candidate, on a communicator of its own. Collective. `is_blocking`: nothing of ours has to
 /// go on while a rank is inside of it, because other threads may call MPI, or no operation of ours is ever under way.
-std::unique_ptr<NativeAllReduce> native_all_reduce(MPI_Comm comm, bool is_blocking);
+/// `blocking` is MPI's function; null: PMPI_Allreduce.
+std::unique_ptr<NativeAllReduce> native_all_reduce(MPI_Comm comm, bool is_blocking,
+                                                   decltype(&PMPI_Allreduce) blocking = nullptr);
 /// "Open MPI 4.1.4": the MPI library that this program runs with.
 std::string mpi_library();
 

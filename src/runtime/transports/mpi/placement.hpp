@@ -20,6 +20,8 @@ int admitted_senders(const Topology& topology);
 struct JobNetwork {
   std::optional<Topology> network;  ///< of the whole job
   std::int64_t server = 0;          ///< where this process is, for communicators of a part of the job
+  /// MPI's own function, where the caller has taken its name (and PMPI_Allreduce); null: that name.
+  decltype(&PMPI_Allreduce) all_reduce = nullptr;
 };
 
 /// Marks an error of the set-up that all ranks get alike, so that one of them can report it for all. (A rank whose own
