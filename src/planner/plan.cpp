@@ -14,8 +14,8 @@ namespace gar {
 
 namespace {
 
-/// May gentree+ end a plan in exchanges? These have no halves. And the model knows no cost of a message yet, so it
-/// finds the many messages of an exchange too cheap: a communicator would take them where they are slower.
+/// May gentree+ end a plan in exchanges? These have no halves. And what a communicator measures of the cost of a
+/// message when it is made is rough, so that it could take them where they are slower: it tries them when it explores.
 bool may_exchange(const PlanRequest& request) {
   return request.model.exchanges && request.collective == Collective::kAllReduce && request.policy != Policy::kRuntime;
 }

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "gar/algorithms.hpp"
 #include "gar/environment.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::int64_t kDefaultLatencyBytes = 16 << 10;
 constexpr std::string_view kLatency = "latency";  // an algorithm of the transports
+constexpr double kFarOff = 8;                     // times the predicted time of the model's choice: not worth a look
 
 int size_class_of(std::int64_t bytes) {
   return std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1)));
@@ -161,13 +163,18 @@ std::vector<ChosenPlan> Chooser::others(std::int64_t bytes, int most, const std:
   const double floats = middle_of(size_class_of(bytes));
   std::vector<std::string> names;
   if (!wanted.empty() && wanted != first.name) names.push_back(wanted);
+  // A plan that ends in exchanges is never the model's own choice here (Policy::kRuntime): it is worth a look.
+  names.insert(names.end(), {"recursive-doubling", "recursive-multiplying"});
   names.insert(names.end(), first.others.begin(), first.others.end());
+  const double longest =
+      first.priced ? kFarOff * first.priced->cost(floats).total() : std::numeric_limits<double>::infinity();
   std::vector<ChosenPlan> out;
   std::vector<std::uint64_t> known{nameless_fingerprint(first)};
   for (const std::string& name : names) {
     if (std::cmp_greater_equal(out.size(), most)) break;
     try {
       ChosenPlan plan = make(floats, name);
+      if (name != wanted && plan.priced && plan.priced->cost(floats).total() > longest) continue;
       const std::uint64_t fingerprint = nameless_fingerprint(plan);
       const auto has_its_name = [&](const ChosenPlan& other) { return other.name == plan.name; };
       if (std::find(known.begin(), known.end(), fingerprint) != known.end() || has_its_name(first) ||

@@ -35,9 +35,10 @@ class Chooser {
   /// The plan for vectors of `bytes` (of all blocks together, for ReduceScatter and AllGather); the same for all sizes
   /// between two powers of two.
   const ChosenPlan& choose(Collective collective, std::int64_t bytes);
-  /// Other plans for an AllReduce of `bytes`: the next best ones by the model, `most` at most, each different, also
-  /// in its name, from choose() and from each other. `wanted`, an algorithm by name, comes first if it is none of
-  /// these; it may be empty.
+  /// Other plans for an AllReduce of `bytes` that are worth measuring: those that end in exchanges, then the next best
+  /// ones by the model; `most` at most, each different, also in its name, from choose() and from each other, and none
+  /// that is predicted to take many times as long. `wanted`, an algorithm by name, comes first, however long it is
+  /// predicted to take; it may be empty.
   std::vector<ChosenPlan> others(std::int64_t bytes, int most, const std::string& wanted);
   [[nodiscard]] const Topology& topology() const { return topology_; }
 

@@ -12,8 +12,7 @@ namespace gar {
 
 namespace {
 
-constexpr int kMostPlans = 3;  // of the model, its own choice included
-constexpr double kFarOff = 8;  // times the predicted time of the model's choice: not worth a look
+constexpr int kMostPlans = 4;  // of the model, its own choice included
 constexpr const char* kNativeName = "native";
 constexpr const char* kLatencyName = "latency";
 
@@ -63,10 +62,7 @@ void Engine::add_candidates(ExploredClass& explored) {
   if (has_latency && !is_latency_first) out.push_back(latency);
   const bool wants_plan = !told.empty() && told != kNativeName && told != kLatencyName;
   for (const ChosenPlan& other : chooser_.others(least, kMostPlans - 1, wants_plan ? told : "")) {
-    const ExploredCandidate candidate = plan_candidate(other, explored.size_class);
-    const bool is_far_off =
-        first.predicted_seconds > 0 && candidate.predicted_seconds > kFarOff * first.predicted_seconds;
-    if (!is_far_off || candidate.name == told) out.push_back(candidate);
+    out.push_back(plan_candidate(other, explored.size_class));
   }
 }
 
