@@ -17,11 +17,14 @@ constexpr std::int64_t kLook = 8;           // with somebody who might win
 constexpr std::int64_t kBetween = 8;        // calls of the incumbent between two looks, at least
 constexpr std::int64_t kLongest = 1024;     // calls of a turn
 constexpr int kLengthCodes = 16;
+// What a class may pay in any case. Calls of microseconds are so easily disturbed that few of them say nothing, and so
+// short that many of them cost nothing.
+constexpr double kAllowanceS = 1e-3;
 constexpr double kSlow = 1.25;        // times the incumbent: needs few looks
 constexpr double kHopeless = 2;       // times the incumbent: needs hardly any
 constexpr std::int64_t kEnough = 12;  // counted calls of somebody who might win
-constexpr std::int64_t kEnoughOfSlow = 4;
-constexpr std::int64_t kEnoughOfHopeless = 2;
+constexpr std::int64_t kEnoughOfSlow = 8;
+constexpr std::int64_t kEnoughOfHopeless = 6;
 constexpr std::int64_t kToElect = 6;  // counted calls before somebody becomes the incumbent
 constexpr double kDrift = 1.3;        // ratio of times that is not the same any more
 constexpr int kStrangeTurns = 2;
@@ -127,7 +130,7 @@ bool Contest::can_pay(int candidate, std::int64_t num_calls) const {
   const double known = worth(entries_[static_cast<std::size_t>(candidate)]);
   const double usual = worth(entries_[static_cast<std::size_t>(incumbent_)]);
   const double price = static_cast<double>(num_calls) * std::max(0.0, known - usual);
-  return paid_seconds_ + price <= options_.share * seconds_;
+  return paid_seconds_ + price <= options_.share * seconds_ + kAllowanceS;
 }
 
 std::optional<int> Contest::next_look() const {

@@ -11,7 +11,8 @@
 //   - twice each, three calls long, whatever comes of it: nothing is known of them before, and one look alone may have
 //     met a moment in which the machine did something else;
 //   - then again, as long as the ledger can pay for it and they might win. The ledger has earned `share` of all time
-//     that was spent in calls of this class, and pays what a look takes longer than the incumbent would have.
+//     that was spent in calls of this class, and a millisecond, and pays what a look takes longer than the incumbent
+//     would have.
 // A candidate is worth the lower quartile of its last calls: what disturbs a call makes it longer, never shorter. It
 // becomes the incumbent when that is less than the incumbent's by `margin`, and when there are enough calls. When all
 // have been looked at often enough, the contest is settled, and the incumbent runs in ever longer turns. It is opened
