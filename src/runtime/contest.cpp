@@ -8,18 +8,23 @@ namespace gar {
 
 namespace {
 
-constexpr std::size_t kKept = 24;        // samples of a candidate: what is older does not count
-constexpr std::int64_t kFirstLook = 3;   // calls of a turn with somebody of whom nothing is known
-constexpr std::int64_t kShortLook = 3;   // with somebody who is slow
-constexpr std::int64_t kLook = 8;        // with somebody who might win
-constexpr std::int64_t kBetween = 8;     // calls of the incumbent between two looks, at least
-constexpr std::int64_t kLongest = 1024;  // calls of a turn
+constexpr std::size_t kKept = 24;       // samples of a candidate: what is older does not count
+constexpr std::int64_t kFirstLook = 3;  // calls of a turn with somebody of whom nothing is known
+constexpr std::int64_t kShortLook = 3;  // with somebody who is slow
+constexpr std::int64_t kFreeLooks = 2;
+constexpr std::int64_t kToSecondLook = 64;  // calls before the second of them
+constexpr std::int64_t kLook = 8;           // with somebody who might win
+constexpr std::int64_t kBetween = 8;        // calls of the incumbent between two looks, at least
+constexpr std::int64_t kLongest = 1024;     // calls of a turn
 constexpr int kLengthCodes = 16;
+// What a class may pay in any case. Calls of microseconds are so easily disturbed that few of them say nothing, and so
+// short that many of them cost nothing.
+constexpr double kAllowanceS = 1e-3;
 constexpr double kSlow = 1.25;        // times the incumbent: needs few looks
 constexpr double kHopeless = 2;       // times the incumbent: needs hardly any
 constexpr std::int64_t kEnough = 12;  // counted calls of somebody who might win
-constexpr std::int64_t kEnoughOfSlow = 4;
-constexpr std::int64_t kEnoughOfHopeless = 2;
+constexpr std::int64_t kEnoughOfSlow = 8;
+constexpr std::int64_t kEnoughOfHopeless = 6;
 constexpr std::int64_t kToElect = 6;  // counted calls before somebody becomes the incumbent
 constexpr double kDrift = 1.3;        // ratio of times that is not the same any more
 constexpr int kStrangeTurns = 2;
@@ -71,21 +76,25 @@ Contest::Standing Contest::standing(int candidate) const {
   return {worth(entry), entry.num_counted, entry.num_looks};
 }
 
-void Contest::pay(double seconds, bool is_look, double usual) {
+void Contest::pay(double seconds, const Look& look) {
   ++num_calls_;
   seconds_ += seconds;
-  if (is_look && usual > 0) extra_seconds_ += std::max(0.0, seconds - usual);
+  if (!look.is_look || look.usual <= 0) return;
+  const double extra = std::max(0.0, seconds - look.usual);
+  extra_seconds_ += extra;
+  if (!look.is_free) paid_seconds_ += extra;
 }
 
 void Contest::add(double seconds) {
-  pay(seconds, turn_.candidate != incumbent_, worth(entries_[static_cast<std::size_t>(incumbent_)]));
+  pay(seconds, {turn_.candidate != incumbent_, is_free_, worth(entries_[static_cast<std::size_t>(incumbent_)])});
   if (turn_calls_++ > 0) turn_samples_.push_back(seconds);
 }
 
-void Contest::add_carrier(double seconds) { pay(seconds, was_look_, usual_before_); }
+void Contest::add_carrier(double seconds) { pay(seconds, {was_look_, was_free_, usual_before_}); }
 
 void Contest::close_turn() {
   was_look_ = turn_.candidate != incumbent_;
+  was_free_ = is_free_;
   usual_before_ = worth(entries_[static_cast<std::size_t>(incumbent_)]);
   Entry& entry = entries_[static_cast<std::size_t>(turn_.candidate)];
   entry.samples.insert(entry.samples.end(), turn_samples_.begin(), turn_samples_.end());
@@ -111,13 +120,17 @@ std::int64_t Contest::look_length(int candidate) const {
   return known > kSlow * worth(entries_[static_cast<std::size_t>(incumbent_)]) ? kShortLook : kLook;
 }
 
-bool Contest::can_pay(int candidate, std::int64_t num_calls) const {
+bool Contest::is_free(int candidate) const {
   const Entry& entry = entries_[static_cast<std::size_t>(candidate)];
-  const double known = worth(entry);
-  if (known < 0) return true;  // the first look
+  return entry.num_free < kFreeLooks && (worth(entry) < 0 || num_calls_ >= kToSecondLook);
+}
+
+bool Contest::can_pay(int candidate, std::int64_t num_calls) const {
+  if (num_calls <= kFirstLook && is_free(candidate)) return true;
+  const double known = worth(entries_[static_cast<std::size_t>(candidate)]);
   const double usual = worth(entries_[static_cast<std::size_t>(incumbent_)]);
   const double price = static_cast<double>(num_calls) * std::max(0.0, known - usual);
-  return extra_seconds_ + price <= options_.share * seconds_;
+  return paid_seconds_ + price <= options_.share * seconds_ + kAllowanceS;
 }
 
 std::optional<int> Contest::next_look() const {
@@ -144,7 +157,9 @@ void Contest::elect() {
 void Contest::reopen(double ratio) {
   for (Entry& entry : entries_) {
     const double known = worth(entry);
+    const std::int64_t num_free = entry.num_free;
     entry = {};
+    entry.num_free = num_free;
     if (known > 0) entry.guess = known * ratio;
   }
   is_settled_ = false;
@@ -185,8 +200,11 @@ Turn Contest::next() {
   Turn next{};
   if (const auto look = next_look(); !is_settled_ && was_incumbent && knows_incumbent && look) {
     next = {*look, look_length(*look), false};
+    is_free_ = next.num_calls <= kFirstLook && is_free(*look);
+    if (is_free_) ++entries_[static_cast<std::size_t>(*look)].num_free;
     patience_ = kBetween;
   } else {
+    is_free_ = false;
     next = run_incumbent();
   }
   turn_ = next;

@@ -8,9 +8,11 @@
 //
 // One candidate is the incumbent: first the model's choice, or what an earlier job found. It runs whenever nobody else
 // does. The others are looked at:
-//   - once each, three calls long, whatever comes of it: nothing is known of them before;
+//   - twice each, three calls long, whatever comes of it: nothing is known of them before, and one look alone may have
+//     met a moment in which the machine did something else;
 //   - then again, as long as the ledger can pay for it and they might win. The ledger has earned `share` of all time
-//     that was spent in calls of this class, and pays what a look takes longer than the incumbent would have.
+//     that was spent in calls of this class, and a millisecond, and pays what a look takes longer than the incumbent
+//     would have.
 // A candidate is worth the lower quartile of its last calls: what disturbs a call makes it longer, never shorter. It
 // becomes the incumbent when that is less than the incumbent's by `margin`, and when there are enough calls. When all
 // have been looked at often enough, the contest is settled, and the incumbent runs in ever longer turns. It is opened
@@ -76,15 +78,22 @@ class Contest {
     std::vector<double> samples;  ///< the last ones
     std::int64_t num_counted = 0;
     std::int64_t num_looks = 0;
-    double guess = -1;  ///< where there are no samples: what was known before; -1: nothing
+    std::int64_t num_free = 0;  ///< looks that nobody had to pay for
+    double guess = -1;          ///< where there are no samples: what was known before; -1: nothing
   };
 
   [[nodiscard]] double worth(const Entry& entry) const;
   [[nodiscard]] bool is_done(int candidate) const;
+  [[nodiscard]] bool is_free(int candidate) const;
   [[nodiscard]] bool can_pay(int candidate, std::int64_t num_calls) const;
   [[nodiscard]] std::int64_t look_length(int candidate) const;
   [[nodiscard]] std::optional<int> next_look() const;
-  void pay(double seconds, bool is_look, double usual);
+  struct Look {
+    bool is_look = false;
+    bool is_free = false;
+    double usual = -1;  ///< what the incumbent would have taken
+  };
+  void pay(double seconds, const Look& look);
   void close_turn();
   void elect();
   void watch_drift();
@@ -106,6 +115,9 @@ class Contest {
   std::int64_t num_calls_ = 0;
   double seconds_ = 0;
   double extra_seconds_ = 0;
+  double paid_seconds_ = 0;  ///< of these: not in free looks
+  bool is_free_ = false;     ///< the present turn is such a look
+  bool was_free_ = false;    ///< the turn before
   int num_reopened_ = 0;
 };
 

@@ -36,7 +36,7 @@ int show_decisions(const Decisions& decisions, const std::string& file, const Co
 int show(const ProfileArgs& args, const Context& context) {
   const std::variant<Profile, Decisions> found = read_profile_or_decisions(args.file);
   if (const auto* decisions = std::get_if<Decisions>(&found)) return show_decisions(*decisions, args.file, context);
-  const Profile& profile = std::get<Profile>(found);
+  const auto& profile = std::get<Profile>(found);
   if (context.json) {
     print(profile_document(profile, args.file));
   } else {

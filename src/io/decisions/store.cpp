@@ -91,7 +91,7 @@ std::string decisions_file_name(const DecisionPlace& place) {
 
 std::string decisions_folder() {
   if (getauxval(AT_SECURE) != 0) return {};
-  const std::string given = environment::text(environment::kDecisions);
+  std::string given = environment::text(environment::kDecisions);
   if (given == "0") return {};
   if (!given.empty()) return given;
   if (const std::string cache = folder_variable("XDG_CACHE_HOME"); !cache.empty()) return cache + "/gar";
