@@ -117,8 +117,7 @@ class Engine {
   void drain();
   void run_path(const CollectiveCall& call, const Path& path, std::optional<Stream> stream = std::nullopt);
   void run_call(const CollectiveCall& call, bool explores, std::optional<Stream> stream);
-  std::unique_ptr<Advancing> begin(const CollectiveCall& call, const Path& path,
-                                   std::optional<Stream> stream = std::nullopt);
+  std::unique_ptr<Advancing> begin(const CollectiveCall& call, const Path& path);
   void run_reproducibly(const CollectiveCall& call);
   /// No elements, on a transport without a latency path: still the same call on all ranks.
   void run_nothing(const CollectiveCall& call);

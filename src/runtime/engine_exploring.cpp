@@ -27,10 +27,9 @@ ExploredCandidate plan_candidate(const ChosenPlan& chosen, int size_class) {
 
 }  // namespace
 
-std::unique_ptr<Engine::Advancing> Engine::begin(const CollectiveCall& call, const Path& path,
-                                                 std::optional<Stream> stream) {
+std::unique_ptr<Engine::Advancing> Engine::begin(const CollectiveCall& call, const Path& path) {
   if (path.explored) return std::make_unique<Explored>(*this, call, path.explored);
-  return std::make_unique<Running>(*this, call, path, stream);
+  return std::make_unique<Running>(*this, call, path);
 }
 
 std::shared_ptr<ExploredClass> Engine::explored_class(const CollectiveCall& call) {
