@@ -31,8 +31,8 @@ constexpr int kMaxShadows = 128;
 constexpr std::int64_t kCallsToSetUp = 16;
 constexpr std::int64_t kBytesToSetUp = 4 << 20;
 // What decides who takes a call: it is the same on all ranks.
-constexpr std::array<const char*, 7> kSameEverywhere{"GAR_DISABLE",    "GAR_CHECK",    "GAR_MIN_BYTES", "GAR_MIN_BYTES",
-                                                     "GAR_FAKE_HOSTS", "GAR_TOPOLOGY", "GAR_LIMIT"};
+constexpr std::array<const char*, 8> kSameEverywhere{"GAR_DISABLE",    "GAR_CHECK",    "GAR_MIN_BYTES", "GAR_MIN_BYTES",
+                                                     "GAR_FAKE_HOSTS", "GAR_TOPOLOGY", "GAR_LIMIT",     "GAR_EXPLORE"};
 constexpr double kNoLimit = 1e9;  // ranks of a program may be as late as they like
 
 /// Ranks of another job (MPI_Comm_spawn) have decided without us whether they take calls over. All ranks of `comm` come
@@ -139,7 +139,7 @@ void Library::agree(const std::string& trouble) {
        static_cast<std::uint64_t>(settings_.min_bytes),
        static_cast<std::uint64_t>(settings_.min_bytes_nonblocking),  // set to what is the default, or not set
        static_cast<std::uint64_t>(num_fake_hosts_), options_.topology ? hash_of(*options_.topology) : 0,
-       std::bit_cast<std::uint64_t>(limit_)},
+       std::bit_cast<std::uint64_t>(limit_), options_.explores.value_or(false) ? 1U : 0U},
       settings_.is_disabled ? Deviations() : find_deviations()};
   const std::vector<Vote> all = all_gather_politely(MPI_COMM_WORLD, ours);
   allows_threads_ = std::all_of(all.begin(), all.end(), [](const Vote& vote) { return vote.allows_threads != 0; });

@@ -77,7 +77,8 @@ struct CommunicatorOptions {
   /// AllReduces of a size class run in several ways in turns, and the fastest stays (docs/runtime.md). Never with an
   /// algorithm, a plan or `reproducible`. GAR_EXPLORE is taken when this is not set.
   std::optional<bool> explores;
-  /// What looking at slower ways may cost: this share of the time in calls of a size class, and six calls for each way.
+  /// What looking at slower ways may cost: this share of the time in calls of a size class, and at first six calls for
+  /// each way and a millisecond.
   double explore_share = 0.02;
   /// Begin with what earlier jobs found. False: measure anew; what is found replaces it.
   bool believes_decisions = true;

@@ -168,7 +168,7 @@ double longest_path_latency(const Topology& topology);
 
 /// The tree of those servers that have ranks. `server_of[r]`, the server of rank r, must not fall, since ranks number
 /// the leaves of a tree from left to right. A server with several ranks becomes a switch with a `rank` for each of
-/// them; its own gamma, delta and mu go to the ranks. O(ranks x height). Throws InvalidArgument.
+/// them; its own gamma and delta go to the ranks, whose mu is 0. O(ranks x height). Throws InvalidArgument.
 Topology place_ranks(const Topology& network, const std::vector<std::int64_t>& server_of, const Node& rank = {});
 
 /// The instances below one node of a topology, in preorder, as plain arrays (index 0 is that node itself).

@@ -41,6 +41,7 @@ class BestPlan {
       return {plan(request).spec, nullptr};
     }
     request.model.max_chunks = 1;
+    request.model.exchanges = false;  // nor does anybody else take them
     PlanAnswer best = plan(request);
     return {best.spec, std::make_shared<const Plan>(std::move(best.plan))};
   }

@@ -14,10 +14,21 @@ namespace gar {
 
 namespace {
 
+/// Does the model know what messages cost? Without that it finds the many messages of an exchange too cheap.
+bool knows_messages(const PlanRequest& request) {
+  if (!has_handling(request.model.kind)) return false;
+  for (NodeId id = 0; id < request.topology.num_nodes(); ++id) {
+    const Node& node = request.topology.node(id);
+    if (node.is_server() && node.server.mu <= 0) return false;
+  }
+  return true;
+}
+
 /// May gentree+ end a plan in exchanges? These have no halves. And what a communicator measures of the cost of a
 /// message when it is made is rough, so that it could take them where they are slower: it tries them when it explores.
 bool may_exchange(const PlanRequest& request) {
-  return request.model.exchanges && request.collective == Collective::kAllReduce && request.policy != Policy::kRuntime;
+  return request.model.exchanges && request.collective == Collective::kAllReduce &&
+         request.policy != Policy::kRuntime && knows_messages(request);
 }
 
 /// Plans an AllReduce with one of the tree planners.

@@ -169,13 +169,6 @@ MessageCosts split_steps(double one_s, double many_s, double messages) {
   return split_step(one_s, 1, messages > 1 ? (many_s - one_s) / (2 * (messages - 1)) : 0);
 }
 
-MessageCosts split_allreduces(double cps_s, double ring_s, int num_ranks) {
-  const double others = num_ranks - 1;
-  if (num_ranks < 3) return {cps_s / 2, 0};
-  const double alpha = std::max((ring_s - cps_s) / (2 * (others - 1)), 0.0);
-  return split_step(cps_s / 2, others, (cps_s / 2 - alpha) / (2 * others));
-}
-
 LocalCosts measure_costs() {
   static const LocalCosts kCosts = measure();
   return kCosts;

@@ -32,9 +32,6 @@ struct MessageCosts {
 MessageCosts split_step(double step_s, double messages, double mu);
 /// Out of the seconds of a step with one message each way, alpha + 2 mu, and of one with `messages`.
 MessageCosts split_steps(double one_s, double many_s, double messages);
-/// Out of the seconds of AllReduces of a few bytes by CPS, 2 alpha + 4 (n - 1) mu, and by Ring, 2 (n - 1) alpha +
-/// 4 (n - 1) mu. With two ranks both are the same, and mu is 0.
-MessageCosts split_allreduces(double cps_s, double ring_s, int num_ranks);
 
 /// Measures beta, gamma, delta and mu with the kernels that will run; alpha stays as built in. Some 10 ms, once per
 /// process.

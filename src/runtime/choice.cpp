@@ -99,6 +99,7 @@ CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks,
       if (!has_hosts) check_topology(*options.topology, num_ranks);
     });
   }
+  if (!options.explores) options.explores = environment::flag(environment::kExplore);
   check_numbers(options);
   const std::string debug = environment::text(environment::kDebug);
   if (!debug.empty() && debug != "INFO" && debug != "WARN" && debug != "0")

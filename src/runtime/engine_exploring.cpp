@@ -87,6 +87,8 @@ std::shared_ptr<ExploredClass> Engine::make_class(int size_class, bool has_nativ
       const DecisionCandidate* old = decision.find(candidate.name);
       expected.push_back(old == nullptr ? -1 : old->seconds);
     }
+    // A verdict without one of the candidates is none: that job may not have had the MPI library's own, for example.
+    if (std::any_of(expected.begin(), expected.end(), [](double seconds) { return seconds < 0; })) expected.clear();
   }
   if (!told.empty() && !is_known && warn_) {
     warn_(fmt::format("all_reduce of {}..{} bytes: an earlier job found {} to be the fastest, which cannot run here",

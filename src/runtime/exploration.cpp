@@ -61,8 +61,7 @@ std::string hostname() {
 
 bool is_exploring(const CommunicatorOptions& options, bool is_default) {
   if (!options.algorithm.empty() || options.plan || options.reproducible) return false;
-  if (options.explores) return *options.explores;
-  return environment::flag(environment::kExplore).value_or(is_default);
+  return options.explores.value_or(is_default);
 }
 
 std::string ToldWinners::of(int size_class) const {

@@ -28,8 +28,8 @@ namespace gar {
 /// Vectors up to this many bytes carry rank 0's word themselves.
 inline constexpr std::int64_t kCarryingBytes = 64 << 10;
 
-/// Whether these options leave a choice, and it is to be measured. `is_default`: where neither the options nor
-/// GAR_EXPLORE say it.
+/// Whether these options (with_environment) leave a choice, and it is to be measured. `is_default`: where they do not
+/// say it.
 bool is_exploring(const CommunicatorOptions& options, bool is_default);
 
 /// For every size class (bit width of the bytes) what an earlier job found, in a form that can be sent as it is.

@@ -57,6 +57,7 @@ class Selection {
     if (num_ranks == 1) return add(server);
     Node rank = rank_;
     rank.server = server.server;
+    rank.server.mu = 0;  // one number cannot be what a message costs inside a host and between hosts
     Node host = server;
     host.server = {};
     host.children = {{add(std::move(rank)), num_ranks}};

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "gar/environment.hpp"
+#include "gar/errors.hpp"
 #include "gar/format.hpp"
 #include "measure/bench/buffers.hpp"
 #include "measure/bench/data.hpp"
@@ -63,6 +65,11 @@ class Tuning {
 }  // namespace
 
 TuneOutcome run_tune(World& world, const TuneConfig& config, const TuneWatch& watch) {
+  if (world.size() < 2) throw InvalidArgument("there is nothing to measure with one rank; accepted are two or more");
+  if (const std::string algorithm = environment::text(environment::kAlgo); !algorithm.empty() && algorithm != "auto") {
+    throw InvalidArgument(fmt::format(
+        "GAR_ALGO={} in the environment leaves nothing to be decided; unset it, or set it to auto", algorithm));
+  }
   Control control(world, config.timeout_s);
   CommunicatorOptions options;
   options.timeout_s = config.timeout_s;

@@ -29,9 +29,7 @@ LocalCosts agree_on_costs(IpcTransport& transport, SharedTransport& control) {
   // A ReduceScatter reads its operands where they lie, so only the AllGather half of an AllReduce copies; the model
   // charges beta for both.
   costs.beta /= 2;
-  const MessageCosts messages = measure_messages(transport, kCostsSequence + 1);
-  costs.alpha = messages.alpha;
-  costs.mu = messages.mu / transport.num_sharing();  // measured with all ranks of a GPU at work
+  costs.alpha = measure_stage_seconds(transport, kCostsSequence + 1);
   return exchange_once(control, kCostsSequence + 100, costs).front();
 }
 

@@ -159,16 +159,12 @@ double measure_seconds(DeviceTransport& transport, Plan plan, std::int64_t count
   return median(std::move(times));
 }
 
-MessageCosts measure_messages(DeviceTransport& transport, std::uint64_t sequence) {
+double measure_stage_seconds(DeviceTransport& transport, std::uint64_t sequence) {
   constexpr std::int64_t kCount = 1024;
-  const int size = transport.size();
-  const auto seconds_of = [&](const char* algorithm, std::uint64_t first) {
-    return measure_seconds(transport, build_plan(parse_algorithm(algorithm), size), kCount, first);
-  };
-  if (size > kMaxDeviceOperands) return {seconds_of("ring", sequence) / (2 * (size - 1)), 0};
-  const double cps_s = seconds_of("cps", sequence);
-  if (size < 3) return {cps_s / 2, 0};
-  return split_allreduces(cps_s, seconds_of("ring", sequence + kMeasuredRounds), size);
+  const bool is_cps = transport.size() <= kMaxDeviceOperands;
+  const double stages = is_cps ? 2 : 2 * (transport.size() - 1);
+  const Plan plan = build_plan(parse_algorithm(is_cps ? "cps" : "ring"), transport.size());
+  return measure_seconds(transport, plan, kCount, sequence) / stages;
 }
 
 Topology device_topology(int num_ranks, int num_sharing, const LocalCosts& costs) {

@@ -22,10 +22,8 @@ int most_sharing(const std::vector<cudaUUID_t>& gpus);
 double measure_seconds(DeviceTransport& transport, Plan plan, std::int64_t count, std::uint64_t sequence);
 inline constexpr int kMeasuredRounds = 7;
 
-/// alpha and mu of small messages: what a stage takes, and the operations on a stream that every message needs, out of
-/// small AllReduces by CPS and by Ring; otherwise as measure_seconds, with numbers for two of these. Above
-/// kMaxDeviceOperands ranks only a ring runs, and mu is a part of alpha.
-MessageCosts measure_messages(DeviceTransport& transport, std::uint64_t sequence);
+/// Seconds of the stages of a small AllReduce, one stage on average; otherwise as measure_seconds.
+double measure_stage_seconds(DeviceTransport& transport, std::uint64_t sequence);
 
 /// Ranks of a host, `num_sharing` of them on each GPU.
 Topology device_topology(int num_ranks, int num_sharing, const LocalCosts& costs);

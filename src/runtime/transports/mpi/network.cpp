@@ -86,8 +86,8 @@ double time_shift(MPI_Comm comm, const Neighbours& neighbours, const Shift& shif
   return best;
 }
 
-/// Nothing is measured where no parent has two groups.
-LevelCosts measure_level(MPI_Comm comm, int rank, const Level& level) {
+/// Nothing is measured where no parent has two groups, and mu only if it is wanted.
+LevelCosts measure_level(MPI_Comm comm, int rank, const Level& level, bool wants_mu) {
   std::map<int, int> first_group;
   bool is_divided = false;
   for (std::size_t r = 0; r < level.parent.size(); ++r) {
@@ -97,7 +97,7 @@ LevelCosts measure_level(MPI_Comm comm, int rank, const Level& level) {
   const Neighbours neighbours = neighbours_of(rank, level);
   std::vector<std::byte> memory(2 * static_cast<std::size_t>(kLongBytes));
   const double short_s = time_shift(comm, neighbours, {kShortBytes, 1, kShortRounds}, memory);
-  const double burst_s = time_shift(comm, neighbours, {kShortBytes, kBurst, kShortRounds}, memory);
+  const double burst_s = wants_mu ? time_shift(comm, neighbours, {kShortBytes, kBurst, kShortRounds}, memory) : short_s;
   const double long_s = time_shift(comm, neighbours, {kLongBytes, 1, kLongRounds}, memory);
   const double mu_s = split_steps(short_s, burst_s, kBurst).mu;
   const double floats = kLongBytes / 4.0 * neighbours.group_size;
@@ -204,7 +204,7 @@ Node measure_rank(MPI_Comm comm, const Hosts& hosts, bool is_shared) {
   if (hosts.num_hosts == static_cast<int>(hosts.host_of.size())) return node;
   int rank = 0;
   check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
-  const LevelCosts costs = measure_level(comm, rank, {hosts.host_of, iota(hosts.host_of.size())});
+  const LevelCosts costs = measure_level(comm, rank, {hosts.host_of, iota(hosts.host_of.size())}, false);
   LocalCosts local;
   if (rank == 0 && is_shared) local = measure_costs();
   broadcast_politely(comm, local);
@@ -222,9 +222,9 @@ Topology measure_network(MPI_Comm comm, const Hosts& hosts, bool is_shared) {
   broadcast_politely(comm, local);
   const std::vector<int> numa = numa_groups(hosts);
   NetworkCosts costs;
-  costs.rank = measure_level(comm, rank, {numa, iota(size)});
-  costs.numa = measure_level(comm, rank, {hosts.host_of, numa});
-  costs.host = measure_level(comm, rank, {std::vector<int>(size, 0), hosts.host_of});
+  costs.rank = measure_level(comm, rank, {numa, iota(size)}, hosts.num_hosts == 1 && !is_shared);
+  costs.numa = measure_level(comm, rank, {hosts.host_of, numa}, false);
+  costs.host = measure_level(comm, rank, {std::vector<int>(size, 0), hosts.host_of}, true);
   const double share = crowding(hosts);
   costs.server = {local.gamma * share, local.delta * share, 0};
   if (is_shared) costs.rank.beta = local.beta * share;
