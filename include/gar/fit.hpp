@@ -96,7 +96,9 @@ std::vector<ValidationScore> validate(const Profile& profile, const std::vector<
 struct Diagnosis {
   bool is_normal =
       true;  ///< at most a tenth of the observations is slower than the tolerance allows, at most half are faster
-  double tolerance = 0;            ///< relative deviation that is normal
+  /// False: the profile is too rough, nothing is called normal, slow or fast, and there is no culprit.
+  bool is_judged = true;
+  double tolerance = 0;            ///< relative deviation that is normal; above 30% nothing is judged
   std::string culprit;             ///< "beta of level 1 (rack)"; empty: normal, or nothing explains it alone
   double factor = 1;               ///< that parameter times this explains the measurements best
   double explained = 0;            ///< share of the deviation that goes away with it

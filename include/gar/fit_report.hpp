@@ -50,11 +50,20 @@ struct ResidualSummary {
 };
 ResidualSummary summarise(const std::vector<Residual>& residuals);  ///< all 0 when there are no residuals
 
+/// Residuals by what they are about.
+struct ResidualParts {
+  std::vector<Residual> network;     ///< collectives, and all to one
+  std::vector<Residual> reductions;  ///< ranks that add vectors in their own memory, where caches decide
+};
+ResidualParts parts_of(const std::vector<Residual>& residuals);  ///< each in the order in which they stand
+
 /// How a measured time compares with the one that the model expects.
-enum class Verdict { kNormal, kSlow, kFast };
-/// "normal", "slow", "fast".
+enum class Verdict { kNormal, kSlow, kFast, kUnknown };
+/// "normal", "slow", "fast", "unknown".
 std::string_view to_string(Verdict verdict);
 /// `tolerance` is the relative deviation that is normal.
 Verdict verdict_of(const Residual& residual, double tolerance);
+/// The same for one of a diagnosis' rows; unknown when nothing could be judged.
+Verdict verdict_of(const Residual& row, const Diagnosis& diagnosis);
 
 }  // namespace gar

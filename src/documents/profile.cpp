@@ -154,8 +154,9 @@ std::string diagnose_document(const DiagnoseAnswer& answer) {
                                 {"measured_seconds", residual.measured_s},
                                 {"expected_seconds", residual.fitted_s},
                                 {"ratio", residual.measured_s / residual.fitted_s},
-                                {"verdict", to_string(verdict_of(residual, diagnosis.tolerance))}});
+                                {"verdict", to_string(verdict_of(residual, diagnosis))}});
   }
+  document["is_judged"] = diagnosis.is_judged;
   document["is_normal"] = diagnosis.is_normal;
   document["culprit"] = diagnosis.culprit;
   document["factor"] = diagnosis.factor;

@@ -77,8 +77,19 @@ ResidualSummary summarise(const std::vector<Residual>& residuals) {
   return out;
 }
 
+ResidualParts parts_of(const std::vector<Residual>& residuals) {
+  ResidualParts out;
+  for (const Residual& residual : residuals) {
+    // As describe() begins; files of profiles say no more about it than that.
+    (residual.what.starts_with("reduction of ") ? out.reductions : out.network).push_back(residual);
+  }
+  return out;
+}
+
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {
+    case Verdict::kUnknown:
+      return "unknown";
     case Verdict::kSlow:
       return "slow";
     case Verdict::kFast:
@@ -93,6 +104,10 @@ Verdict verdict_of(const Residual& residual, double tolerance) {
   const double ratio = residual.measured_s / residual.fitted_s;
   if (ratio > 1 + tolerance) return Verdict::kSlow;
   return ratio < 1 / (1 + tolerance) ? Verdict::kFast : Verdict::kNormal;
+}
+
+Verdict verdict_of(const Residual& row, const Diagnosis& diagnosis) {
+  return diagnosis.is_judged ? verdict_of(row, diagnosis.tolerance) : Verdict::kUnknown;
 }
 
 }  // namespace gar

@@ -77,3 +77,35 @@ assert document["culprit"] == sys.argv[1], document["culprit"]
 assert 2.7 < document["factor"] < 3.3 and document["explained"] > 0.95, document
 PY
 done
+
+# A profile whose collectives are exact and whose reductions are far off is good enough to see that 40% of the bandwidth is
+# gone; one in which a fifth of the collectives took twice as long judges nothing.
+judge() {
+  python3 "$data/cached_reductions.py" "$1"
+  limited "$gar" fit --from measured.json -o network.json >fit.txt || fail "gar fit ends with $?"
+  code=0
+  limited "$gar" diagnose -p network.json --results slow.txt --json >slow.json || code=$?
+  limited "$gar" diagnose -p network.json --results slow.txt >slow.out || true
+}
+judge 0
+((code == 1)) || fail "40% of the bandwidth is gone: exit code $code: $(cat slow.out)"
+grep -q '^NOT normal for this network$' slow.out || fail "called normal: $(cat slow.out)"
+python3 - <<'PY' || fail "beta is not blamed, or the profile is not what the test is about: $(cat slow.json)"
+import json
+residuals = json.load(open("network.json"))["residuals"]
+errors = sorted(r["measured_s"] / r["fitted_s"] - 1 for r in residuals if r["what"].startswith("reduction"))
+assert len(errors) == 35 and errors[20] < 0.1 and 0.4 < errors[21] < 0.7 and 2.4 < errors[28] < 2.9, errors
+document = json.load(open("slow.json"))
+assert document["is_judged"] and document["tolerance"] == 0.1 and document["culprit"] == "beta", document
+assert abs(document["factor"] * 0.6 - 1) < 0.05, document
+assert all(1.5 < row["ratio"] < 1.7 and row["verdict"] == "slow" for row in document["rows"]), document["rows"]
+PY
+judge 1
+((code == 3)) || fail "a rough profile: exit code $code: $(cat slow.out)"
+grep -q '^NOT judged: this profile is too rough$' slow.out || fail "a rough profile: $(cat slow.out)"
+python3 - <<'PY' || fail "a rough profile: $(cat slow.json)"
+import json
+document = json.load(open("slow.json"))
+assert not document["is_judged"] and not document["is_normal"] and document["tolerance"] > 0.3, document
+assert all(row["verdict"] == "unknown" for row in document["rows"]) and not document["culprit"], document
+PY

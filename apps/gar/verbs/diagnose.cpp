@@ -58,6 +58,11 @@ struct DiagnoseReport {
   Diagnosis diagnosis;  ///< with one row per observation
 };
 
+Paint paint_of(Verdict verdict) {
+  if (verdict == Verdict::kUnknown) return Paint::kYellow;
+  return verdict == Verdict::kNormal ? Paint::kGreen : Paint::kRed;
+}
+
 void print_diagnosis(const DiagnoseReport& report, bool color) {
   const auto& [args, results, observations, ranks, diagnosis] = report;
   print(fmt::format("{}: {}, {} ranks (as {} says)\n\n", escaped(args.results), results.format, ranks.count,
@@ -68,12 +73,12 @@ void print_diagnosis(const DiagnoseReport& report, bool color) {
   for (std::size_t i = 0; i < observations.size(); ++i) {
     const Residual& r = diagnosis.rows[i];
     const ResultRow& row = results.rows[i];
-    const Verdict verdict = verdict_of(r, diagnosis.tolerance);
+    const Verdict verdict = verdict_of(r, diagnosis);
     has_assumed = has_assumed || row.algorithm.empty();
-    table.add_row(
-        {format_bytes(row.bytes), to_string(observations[i].algorithm) + (row.algorithm.empty() ? "?" : ""),
-         format_seconds(r.measured_s), format_seconds(r.fitted_s), fmt::format("{:.2f}", r.measured_s / r.fitted_s),
-         Cell(std::string(to_string(verdict)), verdict == Verdict::kNormal ? Paint::kGreen : Paint::kRed), row.label});
+    table.add_row({format_bytes(row.bytes), to_string(observations[i].algorithm) + (row.algorithm.empty() ? "?" : ""),
+                   format_seconds(r.measured_s), format_seconds(r.fitted_s),
+                   fmt::format("{:.2f}", r.measured_s / r.fitted_s),
+                   Cell(std::string(to_string(verdict)), paint_of(verdict)), row.label});
   }
   print(table.to_string(color) + "\n");
   if (has_assumed) {
@@ -82,7 +87,11 @@ void print_diagnosis(const DiagnoseReport& report, bool color) {
                   "finds best at that size, the least that can be expected"));
   }
   for (const std::string& line : diagnosis.words) print(list_item(line));
-  if (!diagnosis.is_normal) print(paint("\nNOT normal for this network\n", Paint::kRed, color));
+  if (!diagnosis.is_judged) {
+    print(paint("\nNOT judged: this profile is too rough\n", Paint::kYellow, color));
+  } else if (!diagnosis.is_normal) {
+    print(paint("\nNOT normal for this network\n", Paint::kRed, color));
+  }
 }
 
 int diagnose_results(const DiagnoseArgs& args, const Context& context) {
@@ -101,6 +110,7 @@ int diagnose_results(const DiagnoseArgs& args, const Context& context) {
   } else {
     print_diagnosis(report, use_color(context.color, stdout));
   }
+  if (!report.diagnosis.is_judged) return kExitBadInput;
   return report.diagnosis.is_normal ? kExitOk : kExitCheckFailed;
 }
 

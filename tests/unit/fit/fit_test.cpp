@@ -7,6 +7,7 @@
 #include <random>
 
 #include "gar/errors.hpp"
+#include "gar/fit_report.hpp"
 #include "gar/profile_io.hpp"
 #include "support/synthetic_fit.hpp"
 
@@ -481,6 +482,47 @@ TEST_F(Diagnose, FindsTheParameterAtFault) {
   d = with(lossy);
   EXPECT_EQ(d.culprit, "epsilon");
   EXPECT_NEAR(d.factor, 5, 0.2);
+}
+
+/// A profile with these errors of collectives and of reductions, and results that are 1.67 times too slow.
+Diagnosis with_errors(double of_collectives, double of_reductions) {
+  Profile profile = test::profile_of(kTruth, make_tree({15}));
+  for (int i = 0; i < 20; ++i) {
+    profile.residuals.push_back({"cps allreduce, 15 ranks, 1e5 floats", 1, 1 + of_collectives});
+    profile.residuals.push_back({"reduction of 6 vectors, 1 rank, 16384 floats", 1, 1 + of_reductions});
+    profile.residuals.push_back({"reduction of 8 vectors, 1 rank, 16384 floats", 1, 1 + of_reductions});
+  }
+  Truth slow = kTruth;
+  slow.beta /= 0.6;
+  std::vector<Observation> results;
+  for (const double size : {1e5, 1e6, 1e7}) {
+    Observation one = collective_observation(Collective::kAllReduce, "ring", 15, size);
+    one.seconds = {predict_seconds(one, test::profile_of(slow, profile.topology))};
+    results.push_back(one);
+  }
+  return diagnose(profile, results);
+}
+
+TEST_F(Diagnose, TakesTheToleranceFromCollectives) {
+  const Diagnosis exact_network = with_errors(0, 2.8);
+  EXPECT_TRUE(exact_network.is_judged);
+  EXPECT_FALSE(exact_network.is_normal);
+  EXPECT_EQ(exact_network.tolerance, 0.1);
+  EXPECT_EQ(exact_network.culprit, "beta");
+  EXPECT_NEAR(exact_network.factor, 1 / 0.6, 0.01);
+  // |fitted / measured - 1|, as gar fit prints it: 20%, not 25%.
+  EXPECT_NEAR(with_errors(-0.2, 0).tolerance, 0.2, 1e-9);
+}
+
+TEST_F(Diagnose, DoesNotJudgeByARoughProfile) {
+  EXPECT_TRUE(with_errors(0.29, 0).is_judged);
+  const Diagnosis d = with_errors(0.31, 0);
+  EXPECT_FALSE(d.is_judged);
+  EXPECT_FALSE(d.is_normal);
+  EXPECT_EQ(d.culprit, "");
+  ASSERT_EQ(d.words.size(), 2U);
+  EXPECT_NE(d.words[0].find("too rough to judge"), std::string::npos);
+  EXPECT_EQ(verdict_of(d.rows[0], d), Verdict::kUnknown);
 }
 
 TEST_F(Diagnose, NeedsResults) {
