@@ -41,12 +41,23 @@ void complete_estimates(Json& value) {
   for (Json& item : value) complete_estimates(item);
 }
 
-Json residuals_json(const std::vector<Residual>& residuals) {
+/// {"count", "median_error", "p95_error"}; the errors of nothing are null.
+Json errors_json(const std::vector<Residual>& residuals) {
   const ResidualSummary summary = summarise(residuals);
   Json out;
   out["count"] = residuals.size();
   out["median_error"] = residuals.empty() ? Json(nullptr) : Json(summary.median_error);
   out["p95_error"] = residuals.empty() ? Json(nullptr) : Json(summary.p95_error);
+  return out;
+}
+
+/// All of them together, the network and reductions by themselves, and what is furthest off.
+Json residuals_json(const std::vector<Residual>& residuals) {
+  const ResidualSummary summary = summarise(residuals);
+  const ResidualParts parts = parts_of(residuals);
+  Json out = errors_json(residuals);
+  out["network"] = errors_json(parts.network);
+  out["reductions"] = errors_json(parts.reductions);
   out["worst"] = Json::array();
   for (const Residual& residual : summary.worst) {
     Json row;
@@ -93,6 +104,7 @@ std::string fit_document(const FitReport& report) {
   }
   document["validation_cells"] = Json::array();
   for (const ValidationCell& cell : validation_cells(report)) document["validation_cells"].push_back(cell_json(cell));
+  document["residuals"] = residuals_json(report.profile.residuals);
   return documents::text_of(document);
 }
 

@@ -95,6 +95,9 @@ import json
 residuals = json.load(open("network.json"))["residuals"]
 errors = sorted(r["measured_s"] / r["fitted_s"] - 1 for r in residuals if r["what"].startswith("reduction"))
 assert len(errors) == 35 and errors[20] < 0.1 and 0.4 < errors[21] < 0.7 and 2.4 < errors[28] < 2.9, errors
+words = open("fit.txt").read()
+assert "residuals of the network, 24 fitted medians: median 0.0%, p95 0" in words, words
+assert "residuals of reductions in memory, 35 fitted medians: median " in words, words
 document = json.load(open("slow.json"))
 assert document["is_judged"] and document["tolerance"] == 0.1 and document["culprit"] == "beta", document
 assert abs(document["factor"] * 0.6 - 1) < 0.05, document

@@ -64,9 +64,12 @@ curve = document["incast_curve"]
 assert [p["ranks"] for p in curve] == [2, 3], curve
 assert all(p["mesh_seconds"] > 0 for p in curve) and curve[0]["shift_seconds"] is None and curve[1]["shift_seconds"] > 0
 assert document["validation_cells"] == []
+short, reductions = document["residuals"], [r for r in profile["residuals"] if r["what"].startswith("reduction ")]
+assert short["count"] == len(profile["residuals"]) and short["reductions"]["count"] == len(reductions), short
+assert short["network"]["count"] == short["count"] - len(reductions) and 0 <= short["network"]["p95_error"] < 0.1, short
 PY
 limited "$gar" fit --from one.json >out.txt 2>err.txt || fail "exit code $?: $(cat err.txt)"
-for words in '^parameter ' '^beta ' '^incast: ' '^residuals of ' 'mesh ms'; do
+for words in '^parameter ' '^beta ' '^incast: ' '^residuals of the network, ' 'mesh ms'; do
   grep -q "$words" out.txt || fail "no '$words' in: $(cat out.txt)"
 done
 

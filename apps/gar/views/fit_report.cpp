@@ -128,27 +128,21 @@ std::string curve_table(const FitReport& report, bool color) {
          table.to_string(color);
 }
 
+std::string residual_line(const char* of, const std::vector<Residual>& residuals) {
+  if (residuals.empty()) return "";
+  const ResidualSummary summary = summarise(residuals);
+  const Residual& worst = summary.worst.front();
+  return fmt::format(
+      "residuals of {}, {} fitted median{}: median {}, p95 {}, largest {} ({}: {} measured, {} fitted)\n", of,
+      residuals.size(), residuals.size() == 1 ? "" : "s", format_percent(summary.median_error),
+      format_percent(summary.p95_error), format_percent(std::abs(worst.fitted_s / worst.measured_s - 1)),
+      escaped(worst.what), format_seconds(worst.measured_s, 3), format_seconds(worst.fitted_s, 3));
+}
+
+/// How far off the network is, and apart from it, reductions by themselves.
 std::string residual_words(const FitReport& report) {
-  std::vector<double> errors;
-  const Residual* worst = nullptr;
-  double most = -1;
-  for (const Residual& r : report.profile.residuals) {
-    if (r.fitted_s <= 0) continue;
-    const double error = std::abs(r.fitted_s / r.measured_s - 1);
-    errors.push_back(error);
-    if (error > most) {
-      most = error;
-      worst = &r;
-    }
-  }
-  if (worst == nullptr) return "";
-  std::sort(errors.begin(), errors.end());
-  const auto at = [&](double share) {
-    return errors[static_cast<std::size_t>(share * static_cast<double>(errors.size() - 1))];
-  };
-  return fmt::format("residuals of {} fitted medians: median {}, p95 {}, largest {} ({}: {} measured, {} fitted)\n",
-                     errors.size(), format_percent(at(0.5)), format_percent(at(0.95)), format_percent(most),
-                     escaped(worst->what), format_seconds(worst->measured_s, 3), format_seconds(worst->fitted_s, 3));
+  const ResidualParts parts = parts_of(report.profile.residuals);
+  return residual_line("the network", parts.network) + residual_line("reductions in memory", parts.reductions);
 }
 
 std::string correction_words(const FitReport& report) {

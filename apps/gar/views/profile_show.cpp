@@ -83,12 +83,20 @@ std::string correction_table(const std::vector<SizeCorrection>& corrections, boo
   return "\nmeasured AllReduces relative to the model, by size\n" + table.to_string(color);
 }
 
+std::string error_line(const char* of, const std::vector<Residual>& residuals) {
+  if (residuals.empty()) return "";
+  const ResidualSummary summary = summarise(residuals);
+  return fmt::format("{} measurement{} of {}: the model is off by {} at the median, {} at the 95th percentile\n",
+                     residuals.size(), residuals.size() == 1 ? "" : "s", of, format_percent(summary.median_error),
+                     format_percent(summary.p95_error));
+}
+
 std::string residual_table(const std::vector<Residual>& residuals, bool color) {
   if (residuals.empty()) return "";
   const ResidualSummary summary = summarise(residuals);
+  const ResidualParts parts = parts_of(residuals);
   std::string out =
-      fmt::format("\n{} measurements: the model is off by {} at the median, {} at the 95th percentile\n",
-                  residuals.size(), format_percent(summary.median_error), format_percent(summary.p95_error));
+      "\n" + error_line("the network", parts.network) + error_line("reductions in memory", parts.reductions);
   Table table({{"furthest off"}, {"measured", true}, {"model", true}, {"error", true}, {"weight", true}});
   for (const Residual& r : summary.worst) {
     table.add_row({r.what, format_seconds(r.measured_s), format_seconds(r.fitted_s),

@@ -163,6 +163,8 @@ TEST(Documents, ProfilesAndDiagnoses) {
   EXPECT_EQ(shown["file"], june);
   EXPECT_EQ(shown["gamma"]["identified"], profile.gamma.is_identified);
   EXPECT_EQ(shown["residuals"]["count"], profile.residuals.size());
+  EXPECT_EQ(shown["residuals"]["network"]["count"], parts_of(profile.residuals).network.size());
+  EXPECT_EQ(shown["residuals"]["reductions"]["count"], parts_of(profile.residuals).reductions.size());
   const Json same = parsed(profile_diff_document(compare_profiles(profile, profile), "a", "b"), "gar.profile-diff/1");
   EXPECT_EQ(same["num_significant"], 0);
 
@@ -187,6 +189,27 @@ TEST(Documents, ProfilesAndDiagnoses) {
   const Json fitted = parsed(fit_document({profile, measurements}), "gar.fit/1");
   EXPECT_EQ(fitted["profile"]["schema"], "gar.profile/2");
   EXPECT_TRUE(fitted["validation_cells"].empty());
+}
+
+TEST(FitReport, TellsReductionsFromTheNetwork) {
+  Observation reduction;
+  reduction.kind = ObservationKind::kReduction;
+  reduction.servers = {0};
+  reduction.fan_in = 4;
+  reduction.size_floats = 1e4;
+  Observation mesh;
+  mesh.collective = Collective::kAllGather;
+  mesh.algorithm = parse_algorithm("cps");
+  mesh.servers = {0, 1};
+  mesh.size_floats = 1e4;
+  Observation gather = mesh;
+  gather.kind = ObservationKind::kGather;
+  const ResidualParts parts =
+      parts_of({{describe(mesh), 1, 1}, {describe(reduction), 1, 2}, {describe(gather), 1, 1}, {"", 1, 1}});
+  ASSERT_EQ(parts.network.size(), 3U);
+  EXPECT_EQ(parts.network[1].what, describe(gather));
+  ASSERT_EQ(parts.reductions.size(), 1U);
+  EXPECT_EQ(parts.reductions[0].fitted_s, 2);
 }
 
 TEST(FitReport, Verdicts) {
