@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +32,10 @@ BenchLabel parse_bench_label(std::string_view text);
 
 /// Reads the output of `gar bench` (table or --json), of nccl-tests' all_reduce_perf or of osu_allreduce; the format is
 /// recognised by its content. The result has at least one row. Throws ParseError that names file, line and what is
-/// accepted.
+/// accepted. What launchers put before every line is taken off: `mpirun --tag-output` ("[1,0]<stdout>:"), where lines
+/// of standard error count as empty, `srun -l` ("0: ") and MPICH's `mpirun -l` ("[0] ").
 Results read_results_file(const std::string& path);
+Results read_results(std::istream& in, const std::string& source);        ///< from a stream; messages name `source`
 Results parse_results(std::string_view text, const std::string& source);  ///< from text; messages name `source`
 
 }  // namespace gar

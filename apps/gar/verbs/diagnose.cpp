@@ -1,6 +1,7 @@
 // gar diagnose: are these results normal for this network, and if not, what is at fault?
 #include <fmt/format.h>
 
+#include <iostream>
 #include <memory>
 
 #include "apps/gar/verbs/verbs.hpp"
@@ -16,8 +17,9 @@ namespace {
 
 struct DiagnoseArgs {
   std::string profile;
-  std::string results;
+  std::string results;  ///< "standard input" where that is read
   std::string ranks;
+  bool is_standard_input = false;
 };
 
 /// The number of ranks, and where it comes from.
@@ -96,7 +98,8 @@ void print_diagnosis(const DiagnoseReport& report, bool color) {
 
 int diagnose_results(const DiagnoseArgs& args, const Context& context) {
   const Profile profile = read_profile_file(args.profile);
-  const Results results = read_results_file(args.results);
+  const Results results =
+      args.is_standard_input ? read_results(std::cin, args.results) : read_results_file(args.results);
   const RankCount ranks = count_ranks(args, results, profile);
   const std::vector<Observation> observations = observations_of(results.rows, profile.topology, ranks.count);
   const DiagnoseReport report{args, results, observations, ranks, diagnose(profile, observations)};
@@ -123,8 +126,10 @@ void add_diagnose(CLI::App& program, Context& context) {
   verb.add_option("-p,--profile", args->profile, "What is known about the network: a file that gar fit wrote")
       ->type_name("FILE")
       ->required();
-  verb.add_option("--results", args->results,
-                  "What was measured: the output of gar bench (text or --json), all_reduce_perf or osu_allreduce")
+  verb.add_option(
+          "--results", args->results,
+          "What was measured: the output of gar bench (text or --json), all_reduce_perf or osu_allreduce; - for "
+          "standard input")
       ->type_name("FILE")
       ->required();
   verb.add_option("--ranks", args->ranks, "Ranks of the results, where the file does not say (default: the profile's)")
@@ -133,8 +138,14 @@ void add_diagnose(CLI::App& program, Context& context) {
   set_examples(
       verb, {{"is today's benchmark normal?",
               "gar bench --local 4 --json > today.json; gar diagnose -p net.json --results today.json"},
-             {"the output of nccl-tests or of osu_allreduce", "gar diagnose -p net.json --results osu.txt --ranks 8"}});
-  on_run(verb, context, [args, &context] { return diagnose_results(*args, context); });
+             {"the output of nccl-tests or of osu_allreduce", "gar diagnose -p net.json --results osu.txt --ranks 8"},
+             {"without a file", "mpirun -n 8 ./osu_allreduce | gar diagnose -p net.json --results -"}});
+  on_run(verb, context, [args, &context] {
+    DiagnoseArgs all = *args;
+    all.is_standard_input = all.results == "-";
+    if (all.is_standard_input) all.results = "standard input";
+    return diagnose_results(all, context);
+  });
 }
 
 }  // namespace gar::cli

@@ -1,16 +1,19 @@
 // What benchmarks printed, to rows of one shape.
 //
-// A file is recognised by its content. It is a document when it begins with a brace, and its schema tells which;
-// otherwise the first comment that one of the tables knows decides. Below the head of the table, a line whose first
-// word is a whole number is a row and must be sound; other lines, which libraries and launchers write, are passed over.
+// The tags of launchers are taken off first. A file is recognised by its content. It is a document when it begins with
+// a brace, and its schema tells which; otherwise the first comment that one of the tables knows decides. Below the head
+// of the table, a line whose first word is a whole number is a row and must be sound; other lines, which libraries and
+// launchers write, are passed over.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <istream>
 
 #include "gar/errors.hpp"
 #include "gar/results_io.hpp"
 #include "io/json_reader.hpp"
 #include "io/results/formats.hpp"
+#include "io/results/tags.hpp"
 #include "io/text_file.hpp"
 
 namespace gar {
@@ -140,15 +143,36 @@ const ResultsDocument& document_format(std::string_view text) {
   return found == all.end() ? all.front() : *found;
 }
 
-}  // namespace
-
-Results parse_results(std::string_view text, const std::string& source) {
+bool begins_document(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos || text[begin] != '{') return TableScan(text, source).run();
+  return begin != std::string_view::npos && text[begin] == '{';
+}
+
+Results read_document(std::string_view text, const std::string& source) {
   const ResultsDocument& format = document_format(text);
   Results out = format.read(text, source);
   out.format = format.name;
   return out;
+}
+
+}  // namespace
+
+Results parse_results(std::string_view text, const std::string& source) {
+  if (begins_document(text)) return read_document(text, source);
+  const std::string plain = without_tags(text);
+  return begins_document(plain) ? read_document(plain, source) : TableScan(plain, source).run();
+}
+
+Results read_results(std::istream& in, const std::string& source) {
+  std::string text;
+  std::vector<char> chunk(std::size_t{1} << 16);
+  while (in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || in.gcount() > 0) {
+    text.append(chunk.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > static_cast<std::size_t>(kMaxResultsFileBytes))
+      throw ParseError(fmt::format("{}: longer than {} bytes; accepted: up to that", source, kMaxResultsFileBytes));
+  }
+  if (in.bad()) throw ParseError(fmt::format("{}: cannot be read", source));
+  return parse_results(text, source);
 }
 
 Results read_results_file(const std::string& path) {

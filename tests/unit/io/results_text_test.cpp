@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "gar/errors.hpp"
 #include "gar/results_io.hpp"
 
@@ -130,6 +133,81 @@ TEST(ResultsText, Osu) {
   const Results full = example("osu_full.txt");
   ASSERT_EQ(full.rows.size(), 2U);
   EXPECT_DOUBLE_EQ(full.rows[1].seconds, 2701.02e-6) << "the average, not the least";
+}
+
+std::string example_text(const std::string& name) {
+  std::ifstream file(GAR_SOURCE_DIR "/tests/golden/data/" + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Every line with a tag before it, and a line of the launcher's own and one of standard error between them.
+std::string tagged(const std::string& text, const std::string& tag, const std::string& error_tag = "") {
+  std::istringstream lines(text);
+  std::string out = "mpirun: a line of the launcher\n";
+  std::string line;
+  while (std::getline(lines, line)) {
+    out += tag;
+    out += line;
+    out += '\n';
+    if (!error_tag.empty()) out += error_tag + "4096 a warning\n";
+  }
+  return out;
+}
+
+void expect_same_rows(const Results& tagged, const Results& plain) {
+  EXPECT_EQ(tagged.format, plain.format);
+  EXPECT_EQ(tagged.num_ranks, plain.num_ranks);
+  ASSERT_EQ(tagged.rows.size(), plain.rows.size());
+  for (std::size_t i = 0; i < plain.rows.size(); ++i) {
+    EXPECT_EQ(tagged.rows[i].bytes, plain.rows[i].bytes);
+    EXPECT_EQ(tagged.rows[i].seconds, plain.rows[i].seconds);
+    EXPECT_EQ(tagged.rows[i].algorithm, plain.rows[i].algorithm);
+    EXPECT_EQ(tagged.rows[i].label, plain.rows[i].label);
+  }
+}
+
+TEST(ResultsText, TagsOfLaunchersAreTakenOff) {
+  for (const char* name : {"bench.txt", "nccl.txt", "osu.txt", "osu_full.txt"}) {
+    const std::string text = example_text(name);
+    const Results plain = parse_results(text, name);
+    for (const char* tag : {"[1,0]<stdout>:", "[prterun-node7-4711@1,0]<stdout>: ", "[0] ", "0: ", " 12: "}) {
+      SCOPED_TRACE(fmt::format("{} with {}", name, tag));
+      expect_same_rows(parse_results(tagged(text, tag), name), plain);
+    }
+    expect_same_rows(parse_results(tagged(text, "[1,0]<stdout>:", "[1,3]<stderr>:"), name), plain);
+  }
+  // Lines keep their numbers: the launcher's is the first.
+  EXPECT_RESULTS_REFUSED(tagged("# Size       Avg Latency(us)\n4096 soon\n", "0: "), "out.txt: line 3: the average");
+}
+
+TEST(ResultsText, TagsOfDocumentsAreTakenOff) {
+  const std::string text =
+      "{\n  \"schema\": \"gar.bench/2\",\n  \"collective\": \"allreduce\",\n  \"ranks\": 4,\n  \"results\": [\n"
+      "    {\"bytes\": 4096, \"seconds\": 1e-5, \"algorithm\": \"ring\"}\n  ]\n}\n";
+  const Results plain = parse_results(text, "out.json");
+  ASSERT_EQ(plain.rows.size(), 1U);
+  std::string lines = tagged(text, "[1,0]<stdout>:", "[1,2]<stderr>:");
+  lines.erase(0, lines.find('\n') + 1);
+  expect_same_rows(parse_results(lines, "out.json"), plain);
+}
+
+TEST(ResultsText, OtherBracketsAndColonsAreNoTags) {
+  for (const char* row : {"[1,0]<stdin>4096 5", "[1;0]<stdout>:4096 5", "[0]4096 5", "host: 4096 5", "1:4096 5",
+                          "[1,x]<stdout>:4096 5", "[]", "[", ":", ": 4096 5"}) {
+    const Results r = parse_results(fmt::format("# Size       Avg Latency(us)\n1024 3\n{}\n", row), "out.txt");
+    EXPECT_EQ(r.rows.size(), 1U) << row;
+  }
+}
+
+TEST(ResultsText, ReadsStreams) {
+  std::istringstream text(example_text("osu.txt"));
+  expect_same_rows(read_results(text, "standard input"), example("osu.txt"));
+  std::istringstream empty;
+  EXPECT_THROW((void)read_results(empty, "standard input"), ParseError);
+  std::istringstream endless(std::string((std::size_t{16} << 20) + 1, '#'));
+  EXPECT_THROW((void)read_results(endless, "standard input"), ParseError);
 }
 
 TEST(ResultsText, RefusesWhatIsNoTable) {
