@@ -83,6 +83,8 @@ done
 judge() {
   python3 "$data/cached_reductions.py" "$1"
   limited "$gar" fit --from measured.json -o network.json >fit.txt || fail "gar fit ends with $?"
+  [[ $(tail -n 1 fit.txt) == 'written to network.json; use it with: gar predict -p network.json --size 4MB' ]] ||
+    fail "gar fit -o says nothing about it: $(cat fit.txt)"
   code=0
   limited "$gar" diagnose -p network.json --results slow.txt --json >slow.json || code=$?
   limited "$gar" diagnose -p network.json --results slow.txt >slow.out || true

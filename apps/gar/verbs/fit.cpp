@@ -41,6 +41,10 @@ int conclude(const Measurements& measurements, const FitConfig& config, const Co
     print(fit_document(report));
   } else {
     print(fit_text(report, use_color(context.color, stdout)));
+    if (!config.output.empty()) {
+      print(fmt::format("\nwritten to {}; use it with: gar predict -p {} --size 4MB\n", escaped(config.output),
+                        shell_word(config.output)));
+    }
   }
   std::fflush(stdout);
   return kExitOk;
