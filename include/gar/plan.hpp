@@ -15,8 +15,7 @@
 //    reduces them at once. CPS is one such stage, HCPS several, RHD radix-2 ones.
 //  - kRing {stride, radix}: the same groups and the same result through radix - 1 steps along a chain.
 //  - kExchange {stride, radix}: the same groups, but the interval is not cut: every member gets it whole from all
-//  others
-//    and reduces, so that all of them hold the sum. Radix 2 is recursive doubling.
+//    others and reduces, so that all of them hold the sum. Radix 2 is recursive doubling.
 //  - kPlace {target}: every piece of the vector moves straight to its owner in `target`, which reduces the partial sums
 //    of all children (Asymmetric CPS, Reduce), or, when the sub-plan already holds one partition, only receives them
 //    (data rearrangement).

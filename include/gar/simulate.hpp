@@ -2,10 +2,10 @@
 //
 // Fluid flows with max-min fair rates. A server is at work for mu on every message of a step before they leave, and for
 // mu on every one that it has received before it reduces. A message first pays the latency of its path, then its bytes
-// flow; the
-// capacity of a link direction is 1 / (beta + max(w - incast_threshold, 0) * epsilon) floats per second, where w counts
-// the distinct senders whose bytes are flowing over it at that moment. A rank starts a step when it has finished the
-// step before (all its messages received and reduced); messages of one step from one rank to another are one flow.
+// flow; the capacity of a link direction is 1 / (beta + max(w - incast_threshold, 0) * epsilon) floats per second,
+// where w counts the distinct senders whose bytes are flowing over it at that moment. A rank starts a step when it has
+// finished the step before (all its messages received and reduced); messages of one step from one rank to another are
+// one flow.
 //
 // What a rank sends to another keeps its order, as on one connection: the bytes of a message flow when its latency has
 // passed and the message of the chunk's step before between the same two ranks has arrived.

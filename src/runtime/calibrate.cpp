@@ -124,7 +124,7 @@ class FlagTimer {
   std::array<Flag, kFlags> flags_;
 };
 
-/// Of one core there is nothing to be measured.
+/// With one core there is nothing to measure.
 double flag_seconds() {
   if (std::thread::hardware_concurrency() < 2) return 0;
   const auto [one, many] = FlagTimer().seconds({1, kFlags});

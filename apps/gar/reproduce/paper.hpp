@@ -18,7 +18,8 @@ inline constexpr double kPaperSize = 1e8;
 /// 4 bytes at 10 Gbit/s, the links of the paper's testbed; seconds per float.
 inline constexpr double kPaperBeta = 32.0 / 10e9;
 
-/// The measurements in a file of data/paper, by its name without the ending: "calc-cpu", "calc-gpu", "incast", "costmodel".
+/// The measurements in a file of data/paper, by its name without the ending: "calc-cpu", "calc-gpu", "incast",
+/// "costmodel".
 Measurements paper_measurements(std::string_view name);
 
 /// A point of Figure fig:incast: a mesh of x servers in which everyone receives 2e7 floats.
