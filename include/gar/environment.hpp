@@ -141,9 +141,8 @@ inline constexpr EnvironmentVariable kDebug{
     .otherwise = "0",
     .sentence =
         "INFO: rank 0 writes to standard error which plan runs and why, once per size class, and what was measured; "
-        "the preload library adds a table of all calls at the end. WARN: only what is wrong with kept decisions. `log` "
-        "of "
-        "the options gets the notes instead."};
+        "the preload library adds a table of all calls at the end. WARN: only what is wrong with kept decisions. "
+        "`log` of the options gets the notes instead."};
 /// GAR_EXPLORE: whether candidates are measured on the program's own calls.
 inline constexpr EnvironmentVariable kExplore{
     .name = "GAR_EXPLORE",

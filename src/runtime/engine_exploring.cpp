@@ -83,12 +83,14 @@ std::shared_ptr<ExploredClass> Engine::make_class(int size_class, bool has_nativ
     if (decision.from_bytes != least) continue;
     out->before = decision;
     if (!is_known || !decision.is_settled) continue;
+    // Which plans come next differs a little from job to job, but a verdict without the MPI library's own is none.
+    bool has_all = true;
     for (const ExploredCandidate& candidate : out->candidates) {
       const DecisionCandidate* old = decision.find(candidate.name);
+      has_all = has_all && (old != nullptr || candidate.kind != ExploredCandidate::Kind::kNative);
       expected.push_back(old == nullptr ? -1 : old->seconds);
     }
-    // A verdict without one of the candidates is none: that job may not have had the MPI library's own, for example.
-    if (std::any_of(expected.begin(), expected.end(), [](double seconds) { return seconds < 0; })) expected.clear();
+    if (!has_all) expected.clear();
   }
   if (!told.empty() && !is_known && warn_) {
     warn_(fmt::format("all_reduce of {}..{} bytes: an earlier job found {} to be the fastest, which cannot run here",
