@@ -146,7 +146,7 @@ TEST(Oracle, FlowsBetweenTwoRanksKeepTheirOrder) {
       }
     }
   }
-  EXPECT_GT(num_waits, kNumCases / 4);
+  EXPECT_GT(num_waits, kNumCases / 16);  // they are rare where servers handle messages in between (mu)
 }
 
 // --- the engines against it
