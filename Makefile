@@ -35,15 +35,18 @@ demo: setup ## predict, plan, prove and simulate an AllReduce, then run one betw
 	@$(call BUILD,release) --target gar_demo
 	@scripts/demo.sh build/release/bin/gar
 
-test: setup ## all tests: of whole programs; of parts, programs and the runtime under the address and undefined behaviour sanitizers; of threads under the thread sanitizer
+test: setup ## all tests: of whole programs, and property tests; of parts, programs and the runtime under the address and undefined behaviour sanitizers; of threads under the thread sanitizer
 	@scripts/setup.sh simgrid mpi testbed
 	@scripts/setup.sh clients
 	@scripts/test.sh $(JOBS)
 
-test-full: test ## make test, plus the tests of parts without sanitizers, all in the debug and thread sanitizer builds, and every combination in the runtime's tests (hours)
+test-full: test ## make test, plus the tests of parts without sanitizers, property tests with them, all in the debug and thread sanitizer builds, and every combination in the runtime's tests (hours)
 	@$(call CONFIGURE,release,-DGAR_BUILD_PART_TESTS=ON)
 	@$(call BUILD,release)
-	@$(call TEST,release) -L '^(unit|property|fuzz)$$'
+	@$(call TEST,release) -L '^(unit|fuzz)$$'
+	@$(call CONFIGURE,asan,-DGAR_BUILD_PROPERTY_TESTS=ON)
+	@$(call BUILD,asan)
+	@$(call TEST,asan) -L '^property$$'
 	@for preset in dev tsan; do \
 	  $(call CONFIGURE,$$preset) && $(call BUILD,$$preset) && $(call TEST,$$preset) || exit 1; \
 	done

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # What `make test` does: test.sh [JOBS]
-# Builds and runs the tests of whole programs (build/release), then those of parts, programs and the runtime under the address and
-# undefined behaviour sanitizers (build/asan), then those of threads under the thread sanitizer (build/tsan). Tests wait a good part of
-# the time, for processes that start or that are meant to hang: the next build goes on beside them, with the processor time that they
-# leave. At the end it says how long everything took. Ends with 0 when all tests have passed.
+# Builds and runs the tests of whole programs and the property tests (build/release), then those of parts, programs and the runtime
+# under the address and undefined behaviour sanitizers (build/asan), then those of threads under the thread sanitizer (build/tsan).
+# Tests wait a good part of the time, for processes that start or that are meant to hang: the next build goes on beside them, with
+# the processor time that they leave. At the end it says how long everything took. Ends with 0 when all tests have passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${1:-$(nproc)}
@@ -52,8 +52,8 @@ await() {
 # run_tests PRESET [CTEST_ARGUMENTS...]: they count half cores (tests/CMakeLists.txt).
 run_tests() { ctest --preset "$1" -j $((2 * jobs)) "${@:2}"; }
 
-# The release build has the tests of whole programs; those of single parts (unit, property, fuzz) are compiled once, with the
-# sanitizers.
+# The release build has the tests of whole programs, and the property tests, which compute for minutes with sanitizers (make
+# test-full does that); those of single parts (unit, fuzz) are compiled once, with the sanitizers.
 build release
 took "release build"
 build_beside asan
@@ -72,7 +72,7 @@ fi
 await asan
 took "rest of the address and undefined behaviour build"
 build_beside tsan --target thread_tests
-GAR_TEST_SMALL=1 run_tests asan -L '^(unit|property|fuzz|golden|runtime)$' -E '^golden_(docs_test|reproduce)$'
+GAR_TEST_SMALL=1 run_tests asan -L '^(unit|fuzz|golden|runtime)$' -E '^golden_(docs_test|reproduce)$'
 took "its tests"
 
 # What several processes share is invisible to the thread sanitizer; threads share the same code.

@@ -24,7 +24,7 @@ constexpr double kSmall = 2e4;
 constexpr double kLarge = 1e6;
 constexpr int kRepetitions = 10;
 
-int num_sets() { return test::scaled(8, 200, 200); }
+int num_sets() { return test::scaled(8, 100, 200); }
 
 double between(std::mt19937_64& random, double low, double high) {
   return std::uniform_real_distribution<double>(low, high)(random);

@@ -15,6 +15,7 @@
 #include "gar/reduction.hpp"
 #include "runtime/mailbox_protocol.hpp"
 #include "runtime/schedule.hpp"
+#include "support/collective_cases.hpp"
 #include "support/seed.hpp"
 
 namespace gar {
@@ -200,7 +201,7 @@ void expect_right(const Plan& plan, std::int64_t count, bool in_place, unsigned 
 void expect_right(const std::string& algorithm, int num_ranks) {
   const Plan plan = build_plan(parse_algorithm(algorithm), num_ranks);
   for (const std::int64_t count : {1, 7, 1000, 20000}) {
-    for (unsigned seed = 0; seed < 4; ++seed) {
+    for (unsigned seed = 0; seed < test::scaled(1U, 4U, 4U); ++seed) {
       expect_right(plan, count, false, seed);
       expect_right(plan, count, true, seed + 100);
     }

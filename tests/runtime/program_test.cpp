@@ -187,7 +187,7 @@ TEST(ChunkProgram, EveryBuilderAndCollectiveGivesEveryContributionOnce) {
 
 TEST(ChunkProgram, PlansForRandomTreesToo) {
   std::mt19937_64 random(test::seed(6));
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < test::scaled(16, 40, 40); ++i) {
     test::RandomTopologyOptions options;
     options.min_servers = 2;
     options.max_servers = 16;
