@@ -55,7 +55,7 @@ test-full: test ## make test, plus the tests of parts without sanitizers, proper
 	@for program in build/release/tests/runtime_*_test build/release/tests/property_*_test; do \
 	  echo "== $${program##*/}, everything"; GAR_TEST_FULL=1 $$program --gtest_brief=1 || exit 1; \
 	done
-	@GAR_TEST_FULL=1 $(call TEST,release) -R '^(golden_fit_mpi_test|testbed_preload_.*)$$'
+	@GAR_TEST_FULL=1 $(call TEST,release) -R '^(golden_fit_mpi_test|testbed_preload_.*|preload_(refusals|report)_test)$$'
 	@scripts/setup.sh clients-full
 	@$(call TEST,release) -C Full -L '^(mpi|preload)-full$$'
 
