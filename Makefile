@@ -24,7 +24,7 @@ help: ## list these commands
 setup: ## install the Debian packages that the build needs and that are missing
 	@scripts/setup.sh build
 
-build: setup ## build everything (PRESET=release|dev|asan|tsan)
+build: setup ## build everything but the benchmarks (PRESET=release|dev|asan|tsan)
 	@$(call CONFIGURE,$(PRESET))
 	@$(call BUILD,$(PRESET))
 
