@@ -24,7 +24,7 @@ help: ## list these commands
 setup: ## install the Debian packages that the build needs and that are missing
 	@scripts/setup.sh build
 
-build: setup ## build everything (PRESET=release|dev|asan|tsan)
+build: setup ## build everything but the benchmarks (PRESET=release|dev|asan|tsan)
 	@$(call CONFIGURE,$(PRESET))
 	@$(call BUILD,$(PRESET))
 
@@ -40,19 +40,22 @@ test: setup ## all tests: of whole programs, and property tests; of parts, progr
 	@scripts/setup.sh clients
 	@scripts/test.sh $(JOBS)
 
-test-full: test ## make test, plus the tests of parts without sanitizers, property tests with them, all in the debug and thread sanitizer builds, and every combination in the runtime's tests (hours)
+test-full: test ## make test, plus the tests of parts without sanitizers, property tests with them, all in the debug and thread sanitizer builds, and every combination and case in the runtime's and the property tests (hours)
 	@$(call CONFIGURE,release,-DGAR_BUILD_PART_TESTS=ON)
 	@$(call BUILD,release)
 	@$(call TEST,release) -L '^(unit|fuzz)$$'
 	@$(call CONFIGURE,asan,-DGAR_BUILD_PROPERTY_TESTS=ON)
 	@$(call BUILD,asan)
 	@$(call TEST,asan) -L '^property$$'
+	@$(call CONFIGURE,dev)
+	@$(call BUILD,dev) --target benchmarks
 	@for preset in dev tsan; do \
 	  $(call CONFIGURE,$$preset) && $(call BUILD,$$preset) && $(call TEST,$$preset) || exit 1; \
 	done
-	@for program in build/release/tests/runtime_*_test; do \
+	@for program in build/release/tests/runtime_*_test build/release/tests/property_*_test; do \
 	  echo "== $${program##*/}, everything"; GAR_TEST_FULL=1 $$program --gtest_brief=1 || exit 1; \
 	done
+	@GAR_TEST_FULL=1 $(call TEST,release) -R '^(golden_fit_mpi_test|testbed_preload_.*|preload_(refusals|report)_test)$$'
 	@scripts/setup.sh clients-full
 	@$(call TEST,release) -C Full -L '^(mpi|preload)-full$$'
 
@@ -67,7 +70,7 @@ soak: setup ## faults, random collectives and mutated files with new seeds in ev
 bench: setup ## build and run the benchmarks
 	@scripts/setup.sh simgrid mpi
 	@$(call CONFIGURE,release)
-	@$(call BUILD,release)
+	@$(call BUILD,release) --target benchmarks
 	@for program in build/release/bench/bench_*; do \
 	  if [[ -f $$program && -x $$program ]]; then echo "== $${program##*/}"; $$program || exit 1; fi; \
 	done

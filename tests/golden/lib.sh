@@ -4,6 +4,8 @@
 set -euo pipefail
 script=$(basename "$0" .sh)
 export NO_COLOR=1 LC_ALL=C COLUMNS=120
+# What make test-full asks for.
+is_full=${GAR_TEST_FULL:-}
 for name in "${!GAR_@}" LD_PRELOAD; do unset "$name"; done
 work=$(mktemp -d)
 clean_up() {

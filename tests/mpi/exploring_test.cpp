@@ -65,7 +65,7 @@ void keeps_results_right(MpiTest& test, MpiPath path) {
   Communicator communicator = mpi_communicator(MPI_COMM_WORLD, exploring(), path);
   CaseDealer dealer(seed(31));
   std::mt19937_64 random(seed(32));
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < scaled(20, 60, 60); ++i) {
     Case c = dealer.deal(test.size());
     c.count = std::min<std::int64_t>(c.count, 20'000);
     const int times = 1 + static_cast<int>(random() % 6);
@@ -80,7 +80,7 @@ void gives_all_ranks_the_same_bits(MpiTest& test, MpiPath path) {
   std::normal_distribution<float> normal;
   for (const std::size_t count : {3U, 900U, 20'000U}) {
     std::vector<float> values(count);
-    for (int i = 0; i < 60; ++i) {
+    for (int i = 0; i < scaled(20, 60, 60); ++i) {
       for (float& value : values) value = normal(random);
       communicator.all_reduce(std::span(values));
       std::uint64_t hash = 1;
@@ -98,7 +98,7 @@ void lets_others_go_on(MpiTest& test, MpiPath path) {
   std::vector<Communicator> communicators;
   for (int i = 0; i < 3; ++i) communicators.push_back(mpi_communicator(MPI_COMM_WORLD, exploring(), path));
   std::mt19937_64 random(static_cast<std::uint64_t>(test.rank()) + 9);
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < scaled(10, 40, 40); ++round) {
     std::vector<std::unique_ptr<CaseRun>> runs;
     std::vector<Request> requests;
     for (std::size_t i = 0; i < 6; ++i) {

@@ -31,7 +31,7 @@ void run(MpiTest& test, MpiPath path) {
     test.expect(half.rank() == test.rank() / 2, "ranks are those of the communicator");
     std::optional<Communicator> few;
     if (upper != MPI_COMM_NULL) few.emplace(mpi_communicator(upper, {}, path));
-    for (std::uint64_t round = 0; round < 3; ++round) {
+    for (std::uint64_t round = 0; round < scaled<std::uint64_t>(1, 3, 3); ++round) {
       run_some(test, half, 100 + round);
       run_some(test, all, 200 + round);
       if (few) run_some(test, *few, 300 + round);

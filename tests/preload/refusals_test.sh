@@ -28,6 +28,7 @@ for flavour in "${flavours[@]}"; do
   own='the program runs on its own library'
   # refuses 'regular expression' SETTING...
   refuses() {
+    for_this "$flavour" || return 0
     preloaded "$flavour" "$flavour" GAR_CHECK=1 "${@:2}" -- "$life" single
     says "$1.*$own"
   }
@@ -43,6 +44,7 @@ for flavour in "${flavours[@]}"; do
   # Rank 1 has another setting: nothing is taken over on any rank, and the program gets to its end.
   # differs 'regular expression' SETTING PROGRAM...: only on rank 1
   differs() {
+    for_this "$flavour" || return 0
     # shellcheck disable=SC2016
     preloaded "$flavour" "$flavour" -- \
       sh -c 'if [ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" = 1 ]; then export "$1"; fi; shift; exec "$@"' sh "$2" "${@:3}"
@@ -72,6 +74,7 @@ if ((${#flavours[@]} == 2)); then
     for arguments in "life fork" nonblocking fallbacks "types 64" fortran_mpi.program; do
       read -r stem argument <<<"$arguments"
       [[ -x $(program "$flavour" "$stem") ]] || continue
+      for_this "$flavour" || continue
       preloaded "$flavour" "$other" GAR_CHECK=1 -- "$(program "$flavour" "$stem")" ${argument:+"$argument"}
       says "built for $title.*runs on its own"
     done

@@ -9,6 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 UCX_LOG_LEVEL=error
 export OMPI_MCA_btl=self,vader OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1 UCX_NET_DEVICES=lo
+is_full=${GAR_TEST_FULL:-}
 for name in "${!GAR_@}" LD_PRELOAD; do unset "$name"; done
 cd "$work" || exit 1
 
@@ -26,6 +27,15 @@ done
 ((${#flavours[@]})) || {
   echo "skipped: no preload library, or no mpirun"
   exit 77
+}
+# for_this FLAVOUR: whether the next case is for this MPI. Much of a case is the start of mpirun, and what it shows depends little
+# on the MPI: with two of them each has every other case, and all only with GAR_TEST_FULL=1 (make test-full).
+declare -A num_cases=()
+for_this() {
+  local first=0
+  [[ $1 == "${flavours[0]}" ]] || first=1
+  num_cases[$1]=$((${num_cases[$1]:-0} + 1))
+  [[ -n $is_full ]] || (((num_cases[$1] + first) % ${#flavours[@]} == 0))
 }
 # program FLAVOUR STEM
 program() { echo "$build/tests/preload/preload_$1_$2"; }

@@ -7,7 +7,7 @@
 
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "support/collective_cases.hpp"
+#include "support/slow_build.hpp"
 #include "support/synthetic_fit.hpp"
 
 namespace gar {
@@ -24,7 +24,7 @@ constexpr double kSmall = 2e4;
 constexpr double kLarge = 1e6;
 constexpr int kRepetitions = 10;
 
-int num_sets() { return test::scaled(8, 100, 200); }
+int num_sets() { return test::drawn(8, 40, 200); }
 
 double between(std::mt19937_64& random, double low, double high) {
   return std::uniform_real_distribution<double>(low, high)(random);
@@ -74,7 +74,7 @@ void report(const char* name, Tally& tally) {
   std::printf("%-14s median error %5.2f%%, in the interval %5.1f%%\n", name, 100 * tally.median_error(),
               100 * tally.coverage());
   EXPECT_LE(tally.median_error(), 0.1) << name;
-  EXPECT_GE(tally.coverage(), test::scaled(0.7, 0.9, 0.9)) << name;
+  EXPECT_GE(tally.coverage(), test::in_slow_build(0.7, 0.9)) << name;
 }
 
 // The same for mu, from short meshes, shifts and x-to-1; where messages cost nothing, none is found.
@@ -172,7 +172,7 @@ TEST(Fit, ReportsNoIncastForADrift) {
 
 /// Two levels: racks whose uplinks are slower than what their servers can send together.
 TEST(Fit, RecoversBothLevelsOfATree) {
-  for (int set = 0; set < test::scaled(2, 20, 20); ++set) {
+  for (int set = 0; set < test::drawn(2, 8, 20); ++set) {
     SCOPED_TRACE(set);
     std::mt19937_64 random(static_cast<std::uint64_t>(set) + 5000);
     const Topology shape = make_tree({3, 4});
@@ -221,7 +221,7 @@ TEST(Fit, RecoversBothLevelsOfATree) {
 /// Times that belong to other measurements: refused, or intervals so wide that they say nothing.
 TEST(Fit, NeverABoldAnswerFromShuffledTimes) {
   int refused = 0;
-  const int num = test::scaled(3, 30, 30);
+  const int num = test::drawn(3, 12, 30);
   for (int set = 0; set < num; ++set) {
     std::mt19937_64 random(static_cast<std::uint64_t>(set) + 7000);
     const Truth truth = random_truth(random);

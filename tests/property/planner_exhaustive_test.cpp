@@ -16,7 +16,6 @@
 #include "gar/predict.hpp"
 #include "gar/topology.hpp"
 #include "gar/verify.hpp"
-#include "support/collective_cases.hpp"
 #include "support/plan_space.hpp"
 #include "support/random_topology.hpp"
 #include "support/slow_build.hpp"
@@ -126,7 +125,7 @@ void check(const Topology& topology, double size) {
 }
 
 TEST(PlannerExhaustive, RandomTrees) {
-  const std::uint64_t num_trees = test::scale() == test::Scale::kSmall ? 250 : 1000;
+  const std::uint64_t num_trees = test::drawn<std::uint64_t>(250, 250, 1000);
   for (std::uint64_t seed = 1; seed <= num_trees; ++seed) {
     std::mt19937_64 random(seed);
     test::RandomTopologyOptions options;
@@ -211,7 +210,7 @@ class ShapedTree {
 };
 
 TEST(PlannerExhaustive, AllShapesOfUpToThreeLevels) {
-  const std::uint64_t num_seeds = test::scale() == test::Scale::kSmall ? 2 : 6;
+  const std::uint64_t num_seeds = test::drawn<std::uint64_t>(2, 3, 6);
   int num_shapes = 0;
   for (std::int64_t n = 2; n <= kMaxServersTried; ++n) {
     for (const Shape& shape : shapes_of(n, 3)) {

@@ -24,7 +24,7 @@ namespace {
 constexpr double kTie = 1e-12;   // relative: what rounding may cost
 constexpr double kBound = 1e-9;  // relative: sums in different orders
 constexpr int kNumBatches = 8;   // tests of their own: a failure says where, the rest still runs
-constexpr int kNumTrees = test::in_slow_build<int>(48, 1000);
+int num_trees() { return test::drawn(48, 250, 1000); }
 
 struct Input {
   Topology topology;
@@ -101,7 +101,7 @@ class PlannerProperty : public ::testing::TestWithParam<int> {};
 
 TEST_P(PlannerProperty, HoldsOnRandomTrees) {
   int failures = 0;
-  for (int i = GetParam(); i < kNumTrees && failures < 5; i += kNumBatches) {
+  for (int i = GetParam(); i < num_trees() && failures < 5; i += kNumBatches) {
     const auto seed = static_cast<std::uint64_t>(i + 1);
     const Input input = draw(seed);
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + words(input.topology) + ", " + std::to_string(input.size) +
@@ -129,7 +129,7 @@ bool has_different_siblings(const Plan& plan) {
 // Where all children of every switch are alike nobody waits, so the cost by sub-plans is that of all ranks in lockstep:
 // real shares are what the planner priced.
 TEST(PlannerShares, OnEvenTreesAreThoseThatWerePriced) {
-  for (std::uint64_t seed = 1; seed <= test::in_slow_build(40U, 400U); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn(40U, 100U, 400U); ++seed) {
     std::mt19937_64 random(seed);
     test::RandomTopologyOptions options;
     options.min_servers = 2;

@@ -150,7 +150,7 @@ TEST(Corruption, OfWhatRankZeroHandsOut) {
   int num_refused = 0;
   int num_ignored = 0;
   int num_mapped = 0;
-  for (int trial = 0; trial < test::scaled(300, 2'000, 10'000); ++trial) {
+  for (int trial = 0; trial < test::scaled(300, 1'000, 10'000); ++trial) {
     SCOPED_TRACE(trial);
     std::vector<std::byte> greeting = to_bytes(real.greeting);
     if (trial % 4 != 0) mutate(greeting, random);
@@ -235,12 +235,12 @@ void work(Communicator& communicator, std::mt19937_64& random, const std::functi
 TEST(Corruption, OfControlWords) {
   thread_communicators(2);  // measures this machine once, for all children
   constexpr int kRanks = 3;
-  const int least_words = test::scaled(100, 500, 10'000);
+  const int least_words = test::scaled(100, 300, 10'000);
   int num_words = 0;
   int num_noticed = 0;
   int trial = 0;
   double timeout_s = 0.3;
-  for (; num_words < least_words || trial < test::scaled(10, 40, 500); ++trial) {
+  for (; num_words < least_words || trial < test::scaled(10, 25, 500); ++trial) {
     const std::string name = test::unique_name("words");
     test::SharedArray shared(2);
     Processes processes;

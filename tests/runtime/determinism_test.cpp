@@ -188,6 +188,7 @@ std::vector<Variant> reproducible_runs() {
     add(via, 7, "cps", 64 << 10);
     add(via, 8, "reduce-broadcast", 0);
     add(via, 8, "hring:2x4", 1 << 20);
+    if (via == Via::kProcesses && test::scale() != test::Scale::kFull) continue;
     add(via, 12, "gentree+", 0);
     add(via, 16, "", 64 << 10);
   }

@@ -79,7 +79,7 @@ class Sequence {
 class Sequences : public ::testing::TestWithParam<Via> {};
 
 TEST_P(Sequences, AreRight) {
-  const std::uint64_t num_sequences = test::scaled<std::uint64_t>(15, 60, 2000);
+  const std::uint64_t num_sequences = test::scaled<std::uint64_t>(15, 40, 2000);
   std::mt19937_64 random(test::seed(GetParam() == Via::kThreads ? 1 : 2));
   for (std::uint64_t i = 0; i < num_sequences; ++i) {
     const std::uint64_t seed = random();

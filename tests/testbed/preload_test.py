@@ -1,7 +1,7 @@
 """The preload library between hosts: preload_test.py GAR openmpi|mpich PROGRAM...
 
-Plain MPI programs on three virtual hosts, two ranks on each, over TCP with admission (the topology file of the cluster knows
-incast), every call compared.
+Plain MPI programs on three virtual hosts, two ranks on each (one with MPICH, which spins; GAR_TEST_FULL=1: one and two), over TCP
+with admission (the topology file of the cluster knows incast), every call compared.
 """
 import os
 import re
@@ -35,7 +35,7 @@ def main():
         return 1
     try:
         for program in programs:
-            for ranks in ("1", "2"):
+            for ranks in ("1", "2") if os.environ.get("GAR_TEST_FULL") else ("2",) if mpi == "openmpi" else ("1",):
                 run = cluster("run", "--mpi", mpi, "--ranks-per-host", ranks, "--timeout", "500", "--", program, "3",
                               environment={"LD_PRELOAD": library, "GAR_CHECK": "1", "GAR_MIN_BYTES": "0"})
                 found = re.search(r"GAR_CHECK: (\d+) calls compared on (\d+) ranks, 0 differences", run.stderr)
