@@ -135,14 +135,9 @@ RecentCalls& recent_calls() {
 void remember(const ReduceArguments& given, const Operation& operation, Shadow& shadow, std::uint64_t num_changes) {
   if (!shadow.is_unobserved() || given.count == 0) return;
   RecentCalls& calls = recent_calls();
-  calls.entries[calls.next++ % kNumRecent] = {given.comm,
-                                              given.type,
-                                              given.op,
-                                              num_changes,
-                                              &shadow,
-                                              operation.call.type,
-                                              operation.call.op,
-                                              static_cast<int>(operation.call.count / given.count)};
+  calls.entries[calls.next++ % kNumRecent] = {
+      given.comm, given.type,          given.op,          num_changes,
+      &shadow,    operation.call.type, operation.call.op, static_cast<int>(operation.call.count / given.count)};
 }
 
 /// The shadow and the call in its words; null: a closer look is needed.

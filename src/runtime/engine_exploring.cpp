@@ -208,7 +208,8 @@ void Engine::log_settled(const ExploredClass& explored) {
 /// differ in whether they come here: they run the same candidate all the same, because each counts the calls of a turn.
 bool Engine::run_plainly(const CollectiveCall& call) {
   if (!exploration_.is_on || call.collective != Collective::kAllReduce || call.count == 0) return false;
-  const auto size_class = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(vector_bytes(call, size()))));
+  const auto size_class =
+      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(vector_bytes(call, size()))));
   if (size_class >= ToldWinners::kNumClasses) return false;
   NativeAllReduce* native = exploration_.native.get();
   const bool has_native = native != nullptr && native->takes(call);
