@@ -187,8 +187,10 @@ inline constexpr EnvironmentVariable kThreads{
     .name = "GAR_THREADS",
     .reader = EnvironmentReader::kPreload,
     .accepted = "0 or 1",
-    .otherwise = "1",
-    .sentence = "0: MPI is not asked for several threads, and `MPI_Iallreduce` is left alone."};
+    .otherwise = "0",
+    .sentence =
+        "1: MPI is asked for several threads, which `MPI_Iallreduce` needs to be taken over, and which makes every "
+        "call of MPI a little slower. 0: `MPI_Iallreduce` is left alone, unless the program asks for them itself."};
 
 /// GAR_FAKE_HOSTS: how many pretended hosts each host is divided into.
 inline constexpr EnvironmentVariable kFakeHosts{

@@ -247,6 +247,12 @@ void Engine::run_call(const CollectiveCall& call, bool explores, std::optional<S
     run_path(call, path);
     return;
   }
+  if (!stream && !transport_->allows_threads() && queue_.empty() && !is_blocked_) {
+    is_blocked_ = true;  // for what goes on meanwhile
+    const Unblock unblock(is_blocked_);
+    run_path(call, path);
+    return;
+  }
   // The calling thread puts operations into streams: the same handle can mean another stream in every thread.
   if (stream) drain();
   bool is_idle = false;

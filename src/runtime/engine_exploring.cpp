@@ -227,7 +227,7 @@ bool Engine::run_plainly(const CollectiveCall& call) {
       throw;
     }
   } else {
-    if (!transport_->allows_threads()) return false;  // other communicators' operations go on meanwhile
+    if (!transport_->allows_threads()) return false;  // operations of other communicators go on meanwhile
     Path path;
     {
       const std::lock_guard lock(choice_mutex_);
