@@ -20,15 +20,6 @@ namespace {
 
 constexpr std::size_t kMaxPaths = 512;
 
-/// Ends a blocking call, however it ends.
-struct Unblock {
-  bool& is_blocked;
-  explicit Unblock(bool& b) : is_blocked(b) {}
-  Unblock(const Unblock&) = delete;
-  Unblock& operator=(const Unblock&) = delete;
-  ~Unblock() { is_blocked = false; }
-};
-
 }  // namespace
 
 Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,

@@ -121,7 +121,8 @@ class Engine {
   void give_up(std::string_view reason) noexcept;
   void run_path(const CollectiveCall& call, const Path& path, std::optional<Stream> stream = std::nullopt);
   void run_call(const CollectiveCall& call, bool explores, std::optional<Stream> stream);
-  /// A call whose way is settled, and which nobody has to look at, runs at once. False: it is another one.
+  /// A call of an explored class that carries no word runs at once, without being looked at from all sides. False: it
+  /// is another one.
   bool run_plainly(const CollectiveCall& call);
   std::unique_ptr<Advancing> begin(const CollectiveCall& call, const Path& path);
   void run_reproducibly(const CollectiveCall& call);

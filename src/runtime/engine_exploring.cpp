@@ -204,8 +204,9 @@ void Engine::log_settled(const ExploredClass& explored) {
       decision.num_calls));
 }
 
-/// What is read here is changed by operations alone, and none is under way where the queue is empty. Ranks may
-/// differ in whether they come here: they run the same candidate all the same, because each counts the calls of a turn.
+/// Everything but the last call of a turn can run so. What is read here is changed by operations alone, and none is
+/// under way where the queue is empty. Ranks may differ in whether they come here: they run the same candidate all the
+/// same, because each counts the calls of a turn.
 bool Engine::run_plainly(const CollectiveCall& call) {
   if (!exploration_.is_on || call.collective != Collective::kAllReduce || call.count == 0) return false;
   const auto size_class =
@@ -214,8 +215,12 @@ bool Engine::run_plainly(const CollectiveCall& call) {
   NativeAllReduce* native = exploration_.native.get();
   const bool has_native = native != nullptr && native->takes(call);
   ExploredClass* explored = plain_classes_[has_native ? 1 : 0][size_class].load(std::memory_order_acquire);
-  if (explored == nullptr || num_queued_.load(std::memory_order_acquire) != 0 || !explored->is_plain()) return false;
-  if (has_failed_) return false;  // says so on its way
+  if (explored == nullptr || num_queued_.load(std::memory_order_acquire) != 0 || explored->is_last_of_turn() ||
+      has_failed_ || is_blocked_) {
+    return false;
+  }
+  const bool is_timed = explored->is_timed();
+  const auto begin = is_timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   const int candidate = explored->turn.candidate;
   const bool is_known = candidate < static_cast<int>(explored->candidates.size());
   if (is_known && explored->candidates[static_cast<std::size_t>(candidate)].kind == ExploredCandidate::Kind::kNative) {
@@ -227,7 +232,8 @@ bool Engine::run_plainly(const CollectiveCall& call) {
       throw;
     }
   } else {
-    if (!transport_->allows_threads()) return false;  // operations of other communicators go on meanwhile
+    is_blocked_ = !transport_->allows_threads();  // operations of other communicators go on meanwhile
+    const Unblock unblock(is_blocked_);
     Path path;
     {
       const std::lock_guard lock(choice_mutex_);
@@ -238,7 +244,13 @@ bool Engine::run_plainly(const CollectiveCall& call) {
     run_path(call, path);
   }
   ++explored->num_done;
-  ++explored->num_plain_run;
+  if (is_timed) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    const std::lock_guard lock(choice_mutex_);
+    explored->contest->add(seconds.count());
+  } else if (explored->contest) {
+    ++explored->num_untimed;
+  }
   return true;
 }
 
@@ -253,7 +265,7 @@ Engine::Explored::Explored(Engine& engine, const CollectiveCall& call, std::shar
   const int candidate = explored_->turn.candidate;
   was_settled_ = explored_->turn.is_settled;
   if (is_last_ && explored_->contest) {
-    explored_->contest->add_untimed(explored_->num_plain_run);
+    explored_->contest->add_untimed(explored_->num_untimed);
     word_ = encode(explored_->contest->next());
   }
   CollectiveCall made = call;

@@ -117,11 +117,9 @@ std::string words_of(const Decision& decision) {
 }
 
 void ExploredClass::begin_turn(const Turn& next) {
-  constexpr std::int64_t kTimed = 16;  // says whether the time has changed, once in a turn
   turn = next;
   num_done = 0;
-  num_plain_run = 0;
-  num_plain = std::max<std::int64_t>(0, turn.num_calls - 1 - (contest ? kTimed : 0));
+  num_untimed = 0;
 }
 
 Decision decision_of(const ExploredClass& explored) {

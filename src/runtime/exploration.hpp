@@ -78,13 +78,16 @@ struct ExploredClass {
   std::vector<ExploredCandidate> candidates;  ///< the model's choice comes first
   Turn turn;
   std::int64_t num_done = 0;       ///< calls of the turn
-  std::int64_t num_plain = 0;      ///< of these, the first ones: this rank does not time them
-  std::int64_t num_plain_run = 0;  ///< of these: have run without a look
+  std::int64_t num_untimed = 0;    ///< of these: that rank 0 has not timed
   std::optional<Contest> contest;  ///< on rank 0
   std::optional<Decision> before;  ///< on rank 0: what an earlier job found
 
   [[nodiscard]] bool is_last_of_turn() const { return num_done + 1 == turn.num_calls; }
-  [[nodiscard]] bool is_plain() const { return num_done < num_plain; }
+  /// Enough of a turn say whether the time has changed.
+  [[nodiscard]] bool is_timed() const {
+    constexpr std::int64_t kTimed = 16;
+    return contest && turn.num_calls - num_done <= kTimed + 1;
+  }
   void begin_turn(const Turn& next);
 };
 
