@@ -57,7 +57,7 @@ case $mode in
   check | hosts | explore)
     settings=("LD_PRELOAD=$library" GAR_CHECK=1 GAR_MIN_BYTES=0)
     # Requests are taken over with several threads only; without, all else is as users run it.
-    [[ $mode == explore && $1 != *nonblocking* ]] || settings+=(GAR_THREADS=1)
+    [[ $mode == explore && $1 == *_@(communicators|fallbacks) ]] || settings+=(GAR_THREADS=1)
     [[ $mode != hosts ]] || settings+=(GAR_FAKE_HOSTS=2)
     [[ $mode != explore ]] || settings+=(GAR_EXPLORE=1 "GAR_DECISIONS=$work/decisions")
     run "${settings[@]}" -- "$@" || fail "exit code $?"

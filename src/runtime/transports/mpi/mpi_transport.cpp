@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/hash.hpp"
+#include "runtime/schedule.hpp"
 #include "runtime/transports/mpi/polite.hpp"
 
 namespace gar {
@@ -159,13 +160,14 @@ TransportLimits MpiTransport::limits() const {
   return limits;
 }
 
-void MpiTransport::begin(const Signature& signature, const Operands& /*operands*/) {
+void MpiTransport::begin(const Signature& signature, const Operands& operands) {
   if (has_failed_) throw TransportError("this communicator has failed before: " + failure_);
   look_for_aborts();
   control_->begin(signature);
   operation_hash_ = hash_of(signature);
   frame_ = to_wire(signature, rank_);
   has_told_ = false;
+  admission_->begin(operands.schedule == nullptr ? 1 : operands.schedule->plan->fan_in);
   is_exchanging_ = false;
   has_progressed_ = true;
 }
