@@ -139,6 +139,8 @@ Path Engine::path_of(const CollectiveCall& call, bool explores) {
   const bool is_new = known == nullptr;
   Path out = is_new ? remember(key, make_path(call)) : *known;
   if (explores) out.explored = explored_class(call);
+  std::shared_ptr<const PlanReport> leading;
+  if (is_new && out.explored) leading = candidate_path(call, *out.explored, out.explored->turn.candidate).report;
   lock.unlock();
   if (is_reproducible) {
     PlanReport report = *out.report;
@@ -148,7 +150,7 @@ Path Engine::path_of(const CollectiveCall& call, bool explores) {
     report.reason = "made of plain operations on integers and exponents";
     out.report = std::make_shared<PlanReport>(std::move(report));
   }
-  if (is_new || is_reproducible) log_once(call, *out.report);
+  if (is_new || is_reproducible) log_once(call, leading ? *leading : *out.report);
   out.is_reproducible = is_reproducible;
   return out;
 }

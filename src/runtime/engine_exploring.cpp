@@ -120,7 +120,7 @@ Path Engine::make_candidate_path(const CollectiveCall& call, const ExploredCandi
     path.is_native = true;
     report.algorithm = kNativeName;
     report.transport = "mpi";
-    report.reason = fmt::format("measured: {}'s own", exploration_.native->library());
+    report.reason = fmt::format("{}'s own", exploration_.native->library());
   } else if (candidate.kind == ExploredCandidate::Kind::kLatency) {
     report = make_report(call, nullptr, nullptr);
   } else {
