@@ -16,6 +16,7 @@
 #include "gar/format.hpp"
 #include "gar/mpi_library.hpp"
 #include "runtime/choice.hpp"
+#include "runtime/exploration.hpp"
 #include "runtime/transports/mpi/network.hpp"
 #include "runtime/transports/mpi/polite.hpp"
 #include "topology/hash.hpp"
@@ -139,7 +140,7 @@ void Library::agree(const std::string& trouble) {
        static_cast<std::uint64_t>(settings_.min_bytes),
        static_cast<std::uint64_t>(settings_.min_bytes_nonblocking),  // set to what is the default, or not set
        static_cast<std::uint64_t>(num_fake_hosts_), options_.topology ? hash_of(*options_.topology) : 0,
-       std::bit_cast<std::uint64_t>(limit_), options_.explores.value_or(false) ? 1U : 0U},
+       std::bit_cast<std::uint64_t>(limit_), options_.explores.value_or(kExploresOverMpi) ? 1U : 0U},
       settings_.is_disabled ? Deviations() : find_deviations()};
   const std::vector<Vote> all = all_gather_politely(MPI_COMM_WORLD, ours);
   allows_threads_ = std::all_of(all.begin(), all.end(), [](const Vote& vote) { return vote.allows_threads != 0; });
@@ -283,6 +284,7 @@ void Library::set_up(Known& known) {
   statistics_.add_set_up(seconds.count());
   const std::unique_lock lock(mutex_);
   shadows_.push_back(&known);
+  ++num_changes_;
 }
 
 bool Library::deviates(const Elements& elements, const char* function) {
@@ -303,6 +305,7 @@ int Library::forget(MPI_Comm /*comm*/, int /*keyval*/, void* value, void* /*extr
   {
     const std::unique_lock lock(library.mutex_);
     library.known_.erase(known->comm);
+    ++library.num_changes_;
     std::erase(library.shadows_, known);
   }
   if (library.settings_.reports && known->shadow != nullptr) {
@@ -335,6 +338,7 @@ bool Library::stop() {
   {
     const std::unique_lock lock(mutex_);
     shadows.swap(shadows_);
+    ++num_changes_;
   }
   for (Known* known : shadows) {
     if (settings_.reports) statistics_.add_decisions(known->shadow->decisions());

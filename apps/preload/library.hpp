@@ -60,6 +60,9 @@ class Library {
   [[nodiscard]] bool reports() const { return settings_.reports; }
   [[nodiscard]] bool allows_threads() const { return allows_threads_; }
 
+  /// Another number whenever what find() and Known say of a communicator may have changed. Cheap.
+  [[nodiscard]] std::uint64_t num_changes() const { return num_changes_.load(std::memory_order_acquire); }
+
   /// False in a child that was forked after start(): it must not pass for its parent.
   [[nodiscard]] bool is_own_process() const { return process_number() == process_; }
 
@@ -120,6 +123,7 @@ class Library {
   Statistics statistics_;
   std::atomic<std::int64_t> num_checked_{0};
   std::atomic<std::int64_t> num_differences_{0};
+  std::atomic<std::uint64_t> num_changes_{1};
   std::shared_mutex mutex_;
   std::unordered_map<MPI_Comm, Known*> known_;  ///< guarded
   std::vector<Known*> shadows_;                 ///< those with one, in the order in which they were made; guarded

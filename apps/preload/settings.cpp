@@ -11,7 +11,7 @@ Settings settings_from_environment() {
   out.is_disabled = environment::flag(environment::kDisable).value_or(false);
   if (out.is_disabled) return out;
   out.checks = environment::flag(environment::kCheck).value_or(false);
-  out.upgrades_threads = environment::flag(environment::kThreads).value_or(true);
+  out.upgrades_threads = environment::flag(environment::kThreads).value_or(false);
   const std::optional<std::int64_t> min_bytes = environment::whole_number(environment::kMinBytes);
   out.min_bytes = min_bytes.value_or(kDefaultMinBytes);
   out.min_bytes_nonblocking = min_bytes.value_or(kDefaultMinBytesNonblocking);

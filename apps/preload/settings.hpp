@@ -12,7 +12,7 @@ struct Settings {
   bool is_disabled = false;                ///< GAR_DISABLE
   bool checks = false;                     ///< GAR_CHECK
   bool reports = false;                    ///< GAR_DEBUG=INFO
-  bool upgrades_threads = true;            ///< GAR_THREADS
+  bool upgrades_threads = false;           ///< GAR_THREADS
   std::int64_t min_bytes = 0;              ///< GAR_MIN_BYTES: shorter vectors are left to the MPI library
   std::int64_t min_bytes_nonblocking = 0;  ///< the same for MPI_Iallreduce; -1: all of them
 };

@@ -75,7 +75,9 @@ struct CommunicatorOptions {
   /// the program computes.
   bool unbinds_thread = false;
   /// AllReduces of a size class run in several ways in turns, and the fastest stays (docs/runtime.md). Never with an
-  /// algorithm, a plan or `reproducible`. GAR_EXPLORE is taken when this is not set.
+  /// algorithm, a plan or `reproducible`. GAR_EXPLORE is taken when this is not set; without it: over MPI they do.
+  /// While MPI's own AllReduce runs there, `timeout_s` does not hold, and different calls on different ranks are not
+  /// found out.
   std::optional<bool> explores;
   /// What looking at slower ways may cost: this share of the time in calls of a size class, and at first six calls for
   /// each way and a millisecond.

@@ -147,16 +147,18 @@ inline constexpr EnvironmentVariable kDebug{
 inline constexpr EnvironmentVariable kExplore{
     .name = "GAR_EXPLORE",
     .accepted = "0 or 1",
-    .otherwise = "0",
+    .otherwise = "1 for communicators over MPI and the preload library, otherwise 0",
     .sentence =
         "1: AllReduces of a size class are run in several ways in turns, over MPI also with the MPI library's own "
-        "function, and the fastest stays. `explores` of the options wins over it."};
+        "function, and the fastest stays. 0: the model's choice runs. `explores` of the options wins over it; `gar "
+        "bench` "
+        "and `gar fit` take 1 only if it is set."};
 /// GAR_DECISIONS: where decisions are kept.
 inline constexpr EnvironmentVariable kDecisions{
     .name = "GAR_DECISIONS",
     .accepted = "a folder, or 0 for none",
     .otherwise = "`$XDG_CACHE_HOME/gar`, or `~/.cache/gar`",
-    .sentence = "Where what was measured with `GAR_EXPLORE=1` and by `gar tune` is kept for the next job."};
+    .sentence = "Where what was measured on calls (`GAR_EXPLORE`) and by `gar tune` is kept for the next job."};
 
 /// GAR_DISABLE: leaves all calls to the MPI library.
 inline constexpr EnvironmentVariable kDisable{.name = "GAR_DISABLE",
@@ -185,8 +187,10 @@ inline constexpr EnvironmentVariable kThreads{
     .name = "GAR_THREADS",
     .reader = EnvironmentReader::kPreload,
     .accepted = "0 or 1",
-    .otherwise = "1",
-    .sentence = "0: MPI is not asked for several threads, and `MPI_Iallreduce` is left alone."};
+    .otherwise = "0",
+    .sentence =
+        "1: MPI is asked for several threads, which `MPI_Iallreduce` needs to be taken over, and which makes every "
+        "call of MPI a little slower. 0: `MPI_Iallreduce` is left alone, unless the program asks for them itself."};
 
 /// GAR_FAKE_HOSTS: how many pretended hosts each host is divided into.
 inline constexpr EnvironmentVariable kFakeHosts{

@@ -15,6 +15,7 @@ constexpr std::int64_t kFreeLooks = 2;
 constexpr std::int64_t kToSecondLook = 64;  // calls before the second of them
 constexpr std::int64_t kLook = 8;           // with somebody who might win
 constexpr std::int64_t kBetween = 8;        // calls of the incumbent between two looks, at least
+constexpr std::int64_t kHurry = 4;          // the same while somebody else seems to be faster
 constexpr std::int64_t kLongest = 1024;     // calls of a turn
 constexpr int kLengthCodes = 16;
 // What a class may pay in any case. Calls of microseconds are so easily disturbed that few of them say nothing, and so
@@ -22,9 +23,11 @@ constexpr int kLengthCodes = 16;
 constexpr double kAllowanceS = 1e-3;
 constexpr double kSlow = 1.25;        // times the incumbent: needs few looks
 constexpr double kHopeless = 2;       // times the incumbent: needs hardly any
+constexpr double kAbsurd = 4;         // times the incumbent: the looks that nobody has to pay for are enough
 constexpr std::int64_t kEnough = 12;  // counted calls of somebody who might win
 constexpr std::int64_t kEnoughOfSlow = 8;
 constexpr std::int64_t kEnoughOfHopeless = 6;
+constexpr std::int64_t kEnoughOfAbsurd = 2;
 constexpr std::int64_t kToElect = 6;  // counted calls before somebody becomes the incumbent
 constexpr double kDrift = 1.3;        // ratio of times that is not the same any more
 constexpr int kStrangeTurns = 2;
@@ -90,6 +93,11 @@ void Contest::add(double seconds) {
   if (turn_calls_++ > 0) turn_samples_.push_back(seconds);
 }
 
+void Contest::add_untimed(std::int64_t num_calls) {
+  num_calls_ += num_calls;
+  seconds_ += static_cast<double>(num_calls) * std::max(0.0, worth(entries_[static_cast<std::size_t>(incumbent_)]));
+}
+
 void Contest::add_carrier(double seconds) { pay(seconds, {was_look_, was_free_, usual_before_}); }
 
 void Contest::close_turn() {
@@ -110,6 +118,7 @@ bool Contest::is_done(int candidate) const {
   if (entry.samples.empty()) return false;
   const double usual = worth(entries_[static_cast<std::size_t>(incumbent_)]);
   const double ratio = worth(entry) / usual;
+  if (ratio > kAbsurd) return entry.num_counted >= kEnoughOfAbsurd;
   return entry.num_counted >= (ratio > kHopeless ? kEnoughOfHopeless : ratio > kSlow ? kEnoughOfSlow : kEnough);
 }
 
@@ -133,12 +142,18 @@ bool Contest::can_pay(int candidate, std::int64_t num_calls) const {
   return paid_seconds_ + price <= options_.share * seconds_ + kAllowanceS;
 }
 
+/// The least comes first: those that seem to be faster than the incumbent, then those of whom nothing is known.
+double Contest::urgency_of(int candidate) const {
+  const double usual = (1 - options_.margin) * worth(entries_[static_cast<std::size_t>(incumbent_)]);
+  const double known = worth(entries_[static_cast<std::size_t>(candidate)]);
+  return known < 0 ? usual : known;
+}
+
 std::optional<int> Contest::next_look() const {
   std::optional<int> best;
   for (int i = 0; i < static_cast<int>(entries_.size()); ++i) {
     if (i == incumbent_ || is_done(i) || !can_pay(i, look_length(i))) continue;
-    const auto rank_of = [&](int candidate) { return worth(entries_[static_cast<std::size_t>(candidate)]); };
-    if (!best || rank_of(i) < rank_of(*best)) best = i;  // those of whom nothing is known first
+    if (!best || urgency_of(i) < urgency_of(*best)) best = i;
   }
   return best;
 }
@@ -176,6 +191,13 @@ void Contest::watch_drift() {
 }
 
 Turn Contest::run_incumbent() {
+  if (!is_settled_ && patience_ == kBetween) {
+    const double usual = (1 - options_.margin) * worth(entries_[static_cast<std::size_t>(incumbent_)]);
+    const bool has_rival = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+      return !entry.samples.empty() && worth(entry) < usual;
+    });
+    if (has_rival) return {incumbent_, kHurry, false};
+  }
   const Turn out{incumbent_, patience_, is_settled_};
   patience_ = std::min(2 * patience_, kLongest);
   return out;

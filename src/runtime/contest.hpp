@@ -12,7 +12,7 @@
 //     met a moment in which the machine did something else;
 //   - then again, as long as the ledger can pay for it and they might win. The ledger has earned `share` of all time
 //     that was spent in calls of this class, and a millisecond, and pays what a look takes longer than the incumbent
-//     would have.
+//     would have. Those that seem to be faster than the incumbent come first, before those of whom nothing is known.
 // A candidate is worth the lower quartile of its last calls: what disturbs a call makes it longer, never shorter. It
 // becomes the incumbent when that is less than the incumbent's by `margin`, and when there are enough calls. When all
 // have been looked at often enough, the contest is settled, and the incumbent runs in ever longer turns. It is opened
@@ -59,6 +59,8 @@ class Contest {
 
   /// A call of the present turn, other than the last, has taken so long on rank 0.
   void add(double seconds);
+  /// That many calls of the incumbent have run that nobody has timed.
+  void add_untimed(std::int64_t num_calls);
   /// The last call of the present turn begins, and carries the answer: the next turn.
   Turn next();
   /// That call is over.
@@ -87,6 +89,7 @@ class Contest {
   [[nodiscard]] bool is_free(int candidate) const;
   [[nodiscard]] bool can_pay(int candidate, std::int64_t num_calls) const;
   [[nodiscard]] std::int64_t look_length(int candidate) const;
+  [[nodiscard]] double urgency_of(int candidate) const;
   [[nodiscard]] std::optional<int> next_look() const;
   struct Look {
     bool is_look = false;

@@ -20,15 +20,6 @@ namespace {
 
 constexpr std::size_t kMaxPaths = 512;
 
-/// Ends a blocking call, however it ends.
-struct Unblock {
-  bool& is_blocked;
-  explicit Unblock(bool& b) : is_blocked(b) {}
-  Unblock(const Unblock&) = delete;
-  Unblock& operator=(const Unblock&) = delete;
-  ~Unblock() { is_blocked = false; }
-};
-
 }  // namespace
 
 Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
@@ -99,27 +90,43 @@ void Engine::log_once(const CollectiveCall& call, const PlanReport& report) {
 
 Path Engine::make_path(const CollectiveCall& call) {
   Path path;
+  path.report = std::make_shared<PlanReport>();
   const std::int64_t bytes = vector_bytes(call, size());
   const std::int64_t exchanged = call.collective == Collective::kAllGather ? in_bytes(call, size()) : bytes;
   const std::int64_t most = transport_->max_latency_bytes();
   if (size() == 1 || (call.count == 0 && most > 0) || chooser_.takes_latency_path(exchanged, most) || own_ != nullptr) {
-    path.report = make_report(call, nullptr, nullptr);
+    path.report = std::make_shared<PlanReport>(make_report(call, nullptr, nullptr));
   } else if (call.count > 0) {
     const ChosenPlan& chosen = chooser_.choose(call.collective, bytes);
     path.schedule = std::make_shared<Schedule>(
         make_schedule(chosen.plan, rank(), call.count, size_of(call.type), transport_->limits()));
-    path.report = make_report(call, path.schedule.get(), &chosen);
+    path.report = std::make_shared<PlanReport>(make_report(call, path.schedule.get(), &chosen));
   }
   return path;
 }
 
 const Path& Engine::remember(const Key& key, Path path) {
   if (paths_.size() >= kMaxPaths) {
+    recent_paths_ = {};
     paths_.erase(std::min_element(paths_.begin(), paths_.end(),
                                   [](const auto& x, const auto& y) { return x.second.last_use < y.second.last_use; }));
   }
   path.last_use = ++num_path_uses_;
   return paths_.insert_or_assign(key, std::move(path)).first->second;
+}
+
+/// Programs call with few counts in turns; the last ones are found without a search.
+const Path* Engine::find_path(const Key& key) {
+  for (const auto& [known, path] : recent_paths_) {
+    if (path == nullptr || known != key) continue;
+    path->last_use = ++num_path_uses_;
+    return path;
+  }
+  const auto found = paths_.find(key);
+  if (found == paths_.end()) return nullptr;
+  found->second.last_use = ++num_path_uses_;
+  recent_paths_[next_recent_++ % recent_paths_.size()] = {key, &found->second};
+  return &found->second;
 }
 
 Path Engine::path_of(const CollectiveCall& call, bool explores) {
@@ -128,26 +135,29 @@ Path Engine::path_of(const CollectiveCall& call, bool explores) {
   const bool is_reproducible = options_.reproducible && call.count > 0 && call.collective != Collective::kAllGather &&
                                changes_bits(call.type, call.op);
   const Key key{call.collective, call.count, size_of(call.type), -1, -1};
-  const auto known = paths_.find(key);
-  const bool is_new = known == paths_.end();
-  Path out;
-  if (is_new) {
-    out = remember(key, make_path(call));
-  } else {
-    known->second.last_use = ++num_path_uses_;
-    out = known->second;
-  }
+  const Path* known = find_path(key);
+  const bool is_new = known == nullptr;
+  Path out = is_new ? remember(key, make_path(call)) : *known;
   if (explores) out.explored = explored_class(call);
+  std::shared_ptr<const PlanReport> leading;
+  if (is_new && out.explored) leading = candidate_path(call, *out.explored, out.explored->turn.candidate).report;
   lock.unlock();
   if (is_reproducible) {
-    out.report.algorithm = "reproducible";
-    out.report.num_chunks = 1;
-    out.report.predicted_seconds = -1;
-    out.report.reason = "made of plain operations on integers and exponents";
+    PlanReport report = *out.report;
+    report.algorithm = "reproducible";
+    report.num_chunks = 1;
+    report.predicted_seconds = -1;
+    report.reason = "made of plain operations on integers and exponents";
+    out.report = std::make_shared<PlanReport>(std::move(report));
   }
-  if (is_new || is_reproducible) log_once(call, out.report);
+  if (is_new || is_reproducible) log_once(call, leading ? *leading : *out.report);
   out.is_reproducible = is_reproducible;
   return out;
+}
+
+void Engine::give_up(std::string_view reason) noexcept {
+  has_failed_ = true;
+  transport_->fail(reason);
 }
 
 void Engine::run_path(const CollectiveCall& call, const Path& path, std::optional<Stream> stream) {
@@ -183,7 +193,7 @@ void Engine::run_path(const CollectiveCall& call, const Path& path, std::optiona
     }
   } catch (const std::exception& e) {
     if (device_ != nullptr && device_->is_intact()) throw;
-    transport_->fail(e.what());
+    give_up(e.what());
     // A caller that catches DeviceError goes on with the communicator, which has failed here.
     if (dynamic_cast<const DeviceError*>(&e) != nullptr) throw TransportError(e.what());
     throw;
@@ -208,7 +218,7 @@ void Engine::synchronize(Stream stream) {
     const std::shared_ptr<void> scope = device_->enter();
     while (!device_->is_idle(stream)) transport_->wait();
   } catch (const std::exception& e) {
-    if (!device_->is_intact()) transport_->fail(e.what());
+    if (!device_->is_intact()) give_up(e.what());
     throw;
   }
 }
@@ -220,11 +230,18 @@ void Engine::run_call(const CollectiveCall& call, bool explores, std::optional<S
   if (stream) check_stream(name_of(call.collective));
   check(call);
   check_overlap(call);
+  if (explores && !stream && run_plainly(call)) return;
   const Path path = path_of(call, explores);
   if (path.is_reproducible && !transport_->allows_threads()) {
     // It is many operations in one. Those of other communicators go on meanwhile.
     drain();
     is_blocked_ = true;
+    const Unblock unblock(is_blocked_);
+    run_path(call, path);
+    return;
+  }
+  if (!stream && !transport_->allows_threads() && queue_.empty() && !is_blocked_) {
+    is_blocked_ = true;  // for what goes on meanwhile
     const Unblock unblock(is_blocked_);
     run_path(call, path);
     return;

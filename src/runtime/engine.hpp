@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -37,7 +39,7 @@ struct Path {
   bool is_reproducible = false;              ///< built from several calls
   bool is_native = false;                    ///< the MPI library's own
   std::shared_ptr<ExploredClass> explored;   ///< which way it takes is decided when it runs
-  PlanReport report;
+  std::shared_ptr<const PlanReport> report;
   std::uint64_t last_use = 0;
 };
 
@@ -115,8 +117,13 @@ class Engine {
   class Explored;
 
   void drain();
+  /// An operation has failed here: tells the other ranks, and nothing runs any more.
+  void give_up(std::string_view reason) noexcept;
   void run_path(const CollectiveCall& call, const Path& path, std::optional<Stream> stream = std::nullopt);
   void run_call(const CollectiveCall& call, bool explores, std::optional<Stream> stream);
+  /// A call of an explored class that carries no word runs at once, without being looked at from all sides. False: it
+  /// is another one.
+  bool run_plainly(const CollectiveCall& call);
   std::unique_ptr<Advancing> begin(const CollectiveCall& call, const Path& path);
   void run_reproducibly(const CollectiveCall& call);
   /// No elements, on a transport without a latency path: still the same call on all ranks.
@@ -143,6 +150,7 @@ class Engine {
   const Path& candidate_path(const CollectiveCall& call, const ExploredClass& explored, int candidate);
   Path make_candidate_path(const CollectiveCall& call, const ExploredCandidate& candidate);
   const Path& remember(const std::tuple<Collective, std::int64_t, std::int64_t, int, int>& key, Path path);
+  [[nodiscard]] const Path* find_path(const std::tuple<Collective, std::int64_t, std::int64_t, int, int>& key);
   void log_settled(const ExploredClass& explored);
   PlanReport make_report(const CollectiveCall& call, const Schedule* schedule, const ChosenPlan* plan) const;
   void log_once(const CollectiveCall& call, const PlanReport& report);
@@ -157,21 +165,27 @@ class Engine {
   Chooser chooser_;
   using Key = std::tuple<Collective, std::int64_t, std::int64_t, int, int>;  // count, element size, class, candidate
   std::map<Key, Path> paths_;
+  std::array<std::pair<Key, Path*>, 4> recent_paths_{};  ///< null: none
+  std::size_t next_recent_ = 0;
   std::uint64_t num_path_uses_ = 0;
   std::map<std::pair<Collective, int>, bool> has_logged_;
   std::function<void(std::string_view)> log_;
   std::function<void(std::string_view)> warn_;
   Exploration exploration_;
   std::map<std::pair<int, bool>, std::shared_ptr<ExploredClass>> classes_;  ///< size class, with a native candidate
-  std::vector<std::byte> carrier_;                                          ///< a vector with rank 0's word
+  /// The same by has_native and size class, for calls that take no lock.
+  std::array<std::array<std::atomic<ExploredClass*>, ToldWinners::kNumClasses>, 2> plain_classes_{};
+  std::vector<std::byte> carrier_;  ///< a vector with rank 0's word
 
   std::uint64_t sequence_;
   std::uint64_t serial_ = 1;
+  std::atomic<bool> has_failed_{false};
   std::optional<CollectiveCall> outer_;  ///< the operation that the one under way is a part of
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Task>> queue_;  ///< the first one is running, or its on_complete is
+  std::atomic<std::int64_t> num_queued_{0};  ///< as many as in the queue
   std::thread worker_;
   bool is_ending_ = false;
   bool is_closed_ = false;

@@ -38,7 +38,11 @@ std::shared_ptr<ExploredClass> Engine::explored_class(const CollectiveCall& call
   const auto bytes = static_cast<std::uint64_t>(vector_bytes(call, size()));
   const bool has_native = exploration_.native != nullptr && exploration_.native->takes(call);
   std::shared_ptr<ExploredClass>& entry = classes_[{std::bit_width(bytes), has_native}];
-  if (entry == nullptr) entry = make_class(std::bit_width(bytes), has_native);
+  if (entry == nullptr) {
+    entry = make_class(std::bit_width(bytes), has_native);
+    const auto size_class = static_cast<std::size_t>(entry->size_class);
+    if (size_class < ToldWinners::kNumClasses) plain_classes_[has_native ? 1 : 0][size_class] = entry.get();
+  }
   return entry;
 }
 
@@ -75,7 +79,15 @@ std::shared_ptr<ExploredClass> Engine::make_class(int size_class, bool has_nativ
   const auto is_told = [&](const ExploredCandidate& candidate) { return candidate.name == told; };
   const auto found = std::find_if(out->candidates.begin(), out->candidates.end(), is_told);
   const bool is_known = found != out->candidates.end();
-  out->turn.candidate = is_known ? static_cast<int>(found - out->candidates.begin()) : 0;
+  const auto native = std::find_if(out->candidates.begin(), out->candidates.end(), [](const ExploredCandidate& c) {
+    return c.kind == ExploredCandidate::Kind::kNative;
+  });
+  const bool is_native_first = exploration_.begins_natively && native != out->candidates.end();
+  Turn first;
+  first.candidate = is_known          ? static_cast<int>(found - out->candidates.begin())
+                    : is_native_first ? static_cast<int>(native - out->candidates.begin())
+                                      : 0;
+  out->begin_turn(first);
   if (rank() != 0) return out;
   std::vector<double> expected;
   const std::int64_t least = std::int64_t{1} << (size_class - 1);
@@ -96,35 +108,36 @@ std::shared_ptr<ExploredClass> Engine::make_class(int size_class, bool has_nativ
     warn_(fmt::format("all_reduce of {}..{} bytes: an earlier job found {} to be the fastest, which cannot run here",
                       least, 2 * least - 1, told));
   }
-  out->contest.emplace(static_cast<int>(out->candidates.size()), out->turn.candidate, std::move(expected),
+  out->contest.emplace(static_cast<int>(out->candidates.size()), first.candidate, std::move(expected),
                        ContestOptions{.share = options_.explore_share});
   return out;
 }
 
 Path Engine::make_candidate_path(const CollectiveCall& call, const ExploredCandidate& candidate) {
   Path path;
-  path.report.transport = transport_->name();
+  PlanReport report;
   if (candidate.kind == ExploredCandidate::Kind::kNative) {
     path.is_native = true;
-    path.report.algorithm = kNativeName;
-    path.report.transport = "mpi";
-    path.report.reason = fmt::format("measured: {}'s own", exploration_.native->library());
+    report.algorithm = kNativeName;
+    report.transport = "mpi";
+    report.reason = fmt::format("{}'s own", exploration_.native->library());
   } else if (candidate.kind == ExploredCandidate::Kind::kLatency) {
-    path.report = make_report(call, nullptr, nullptr);
+    report = make_report(call, nullptr, nullptr);
   } else {
     path.schedule = std::make_shared<Schedule>(
         make_schedule(candidate.plan->plan, rank(), call.count, size_of(call.type), transport_->limits()));
-    path.report = make_report(call, path.schedule.get(), &*candidate.plan);
+    report = make_report(call, path.schedule.get(), &*candidate.plan);
   }
+  path.report = std::make_shared<PlanReport>(std::move(report));
   return path;
 }
 
 PlanReport Engine::report_of(const CollectiveCall& call) {
   const Path path = path_of(call);
-  if (!path.explored) return path.report;
+  if (!path.explored) return *path.report;
   const std::lock_guard lock(choice_mutex_);
   const Turn& turn = path.explored->turn;
-  PlanReport out = candidate_path(call, *path.explored, turn.candidate).report;
+  PlanReport out = *candidate_path(call, *path.explored, turn.candidate).report;
   out.reason = fmt::format("{}; {}", turn.is_settled ? "by measurement" : "being measured", out.reason);
   return out;
 }
@@ -133,11 +146,7 @@ const Path& Engine::candidate_path(const CollectiveCall& call, const ExploredCla
   // What a damaged word could ask for.
   if (candidate >= static_cast<int>(explored.candidates.size())) candidate = 0;
   const Key key{call.collective, call.count, size_of(call.type), explored.id, candidate};
-  const auto known = paths_.find(key);
-  if (known != paths_.end()) {
-    known->second.last_use = ++num_path_uses_;
-    return known->second;
-  }
+  if (const Path* known = find_path(key)) return *known;
   try {
     return remember(key, make_candidate_path(call, explored.candidates[static_cast<std::size_t>(candidate)]));
   } catch (const PlanError&) {
@@ -195,6 +204,56 @@ void Engine::log_settled(const ExploredClass& explored) {
       decision.num_calls));
 }
 
+/// Everything but the last call of a turn can run so. What is read here is changed by operations alone, and none is
+/// under way where the queue is empty. Ranks may differ in whether they come here: they run the same candidate all the
+/// same, because each counts the calls of a turn.
+bool Engine::run_plainly(const CollectiveCall& call) {
+  if (!exploration_.is_on || call.collective != Collective::kAllReduce || call.count == 0) return false;
+  const auto size_class =
+      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(vector_bytes(call, size()))));
+  if (size_class >= ToldWinners::kNumClasses) return false;
+  NativeAllReduce* native = exploration_.native.get();
+  const bool has_native = native != nullptr && native->takes(call);
+  ExploredClass* explored = plain_classes_[has_native ? 1 : 0][size_class].load(std::memory_order_acquire);
+  if (explored == nullptr || num_queued_.load(std::memory_order_acquire) != 0 || explored->is_last_of_turn() ||
+      has_failed_ || is_blocked_) {
+    return false;
+  }
+  const bool is_timed = explored->is_timed();
+  const auto begin = is_timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+  const int candidate = explored->turn.candidate;
+  const bool is_known = candidate < static_cast<int>(explored->candidates.size());
+  if (is_known && explored->candidates[static_cast<std::size_t>(candidate)].kind == ExploredCandidate::Kind::kNative) {
+    if (!native->is_blocking()) return false;
+    try {
+      native->start(call);
+    } catch (const std::exception& e) {
+      give_up(e.what());
+      throw;
+    }
+  } else {
+    is_blocked_ = !transport_->allows_threads();  // operations of other communicators go on meanwhile
+    const Unblock unblock(is_blocked_);
+    Path path;
+    {
+      const std::lock_guard lock(choice_mutex_);
+      const Path& known = candidate_path(call, *explored, candidate);
+      path.schedule = known.schedule;
+      path.is_native = known.is_native;
+    }
+    run_path(call, path);
+  }
+  ++explored->num_done;
+  if (is_timed) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    const std::lock_guard lock(choice_mutex_);
+    explored->contest->add(seconds.count());
+  } else if (explored->contest) {
+    ++explored->num_untimed;
+  }
+  return true;
+}
+
 // --- one call --------------------------------------------------------------------------------------------------------
 
 Engine::Explored::Explored(Engine& engine, const CollectiveCall& call, std::shared_ptr<ExploredClass> explored)
@@ -205,7 +264,10 @@ Engine::Explored::Explored(Engine& engine, const CollectiveCall& call, std::shar
   carries_word_ = is_last_ && bytes <= kCarryingBytes;
   const int candidate = explored_->turn.candidate;
   was_settled_ = explored_->turn.is_settled;
-  if (is_last_ && explored_->contest) word_ = encode(explored_->contest->next());
+  if (is_last_ && explored_->contest) {
+    explored_->contest->add_untimed(explored_->num_untimed);
+    word_ = encode(explored_->contest->next());
+  }
   CollectiveCall made = call;
   if (carries_word_) {
     engine_.carrier_.resize(static_cast<std::size_t>(kCarryingBytes + kTurnBits * 8));
@@ -258,8 +320,7 @@ void Engine::Explored::end_turn(unsigned word) {
   bool is_news = false;
   {
     const std::lock_guard lock(engine_.choice_mutex_);
-    explored_->turn = decode(word);
-    explored_->num_done = 0;
+    explored_->begin_turn(decode(word));
     is_news = explored_->turn.is_settled && !was_settled_ && explored_->contest;
   }
   if (is_news) engine_.log_settled(*explored_);

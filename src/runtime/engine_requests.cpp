@@ -84,6 +84,7 @@ void Engine::start(const std::shared_ptr<Task>& task) {
   const std::unique_lock lock(mutex_);
   if (transport_->allows_threads() && !worker_.joinable()) worker_ = std::thread(&Engine::work, this);
   queue_.push_back(task);
+  ++num_queued_;
   task->has_started = true;
   task->is_active = true;
   task->has_run = false;
@@ -100,6 +101,7 @@ void Engine::complete(Task& task, std::exception_ptr error) noexcept {
   task.is_done = true;
   task.error = std::move(error);
   queue_.pop_front();
+  --num_queued_;
   changed_.notify_all();
 }
 
@@ -137,7 +139,7 @@ void Engine::poll() {
       run_path(task->call, task->path);
     }
   } catch (const std::exception& e) {
-    transport_->fail(e.what());
+    give_up(e.what());
     error = std::current_exception();
   }
   polled_ = nullptr;
@@ -177,7 +179,7 @@ void Engine::pause() {
     }
     transport_->wait();
   } catch (const std::exception& e) {
-    transport_->fail(e.what());
+    give_up(e.what());
     if (queue_.empty()) return;
     polled_ = nullptr;
     const std::shared_ptr<Task> task = queue_.front();

@@ -34,6 +34,7 @@ void reduce_exchanged(const CollectiveCall& call, int rank, std::span<const std:
 
 Engine::Running::Running(Engine& engine, const CollectiveCall& call, const Path& path, std::optional<Stream> stream)
     : engine_(engine), call_(call), schedule_(path.schedule) {
+  if (path.is_native && engine.has_failed_) throw TransportError("this communicator has failed before");
   if (path.is_native) {  // the transport has no part in it, and the number of the operation stays for the next one
     native_ = engine.exploration_.native.get();
     native_->start(call);

@@ -9,6 +9,15 @@
 
 namespace gar {
 
+/// Ends a blocking call, however it ends.
+struct Unblock {
+  bool& is_blocked;
+  explicit Unblock(bool& b) : is_blocked(b) {}
+  Unblock(const Unblock&) = delete;
+  Unblock& operator=(const Unblock&) = delete;
+  ~Unblock() { is_blocked = false; }
+};
+
 class Engine::Running final : public Advancing {
  public:
   /// Begins the operation. Throws TransportError when the transport has failed before.

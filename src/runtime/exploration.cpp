@@ -116,6 +116,12 @@ std::string words_of(const Decision& decision) {
   return out;
 }
 
+void ExploredClass::begin_turn(const Turn& next) {
+  turn = next;
+  num_done = 0;
+  num_untimed = 0;
+}
+
 Decision decision_of(const ExploredClass& explored) {
   const Contest& contest = *explored.contest;
   Decision out;

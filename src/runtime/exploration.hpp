@@ -25,6 +25,9 @@
 
 namespace gar {
 
+/// Do communicators over MPI, and those of the preload library, explore where nobody says whether they shall?
+inline constexpr bool kExploresOverMpi = true;
+
 /// Vectors up to this many bytes carry rank 0's word themselves.
 inline constexpr std::int64_t kCarryingBytes = 64 << 10;
 
@@ -46,6 +49,7 @@ ToldWinners told_winners(const std::vector<Decision>& decisions);
 struct Exploration {
   bool is_on = false;
   std::unique_ptr<NativeAllReduce> native;  ///< null: there is none
+  bool begins_natively = false;             ///< the native one leads until another is found to be faster
   DecisionPlace place;
   ToldWinners told;            ///< the same on all ranks
   std::string folder;          ///< where rank 0 keeps decisions; empty: nowhere
@@ -74,10 +78,17 @@ struct ExploredClass {
   std::vector<ExploredCandidate> candidates;  ///< the model's choice comes first
   Turn turn;
   std::int64_t num_done = 0;       ///< calls of the turn
+  std::int64_t num_untimed = 0;    ///< of these: that rank 0 has not timed
   std::optional<Contest> contest;  ///< on rank 0
   std::optional<Decision> before;  ///< on rank 0: what an earlier job found
 
   [[nodiscard]] bool is_last_of_turn() const { return num_done + 1 == turn.num_calls; }
+  /// Enough of a turn say whether the time has changed.
+  [[nodiscard]] bool is_timed() const {
+    constexpr std::int64_t kTimed = 16;
+    return contest && turn.num_calls - num_done <= kTimed + 1;
+  }
+  void begin_turn(const Turn& next);
 };
 
 /// "cps 1.2e-05 s (the model's choice), native 9e-06 s": what was tried and what won, in words.

@@ -19,6 +19,8 @@ class NativeAllReduce {
   [[nodiscard]] virtual std::string library() const = 0;
   /// Can it run this? The same on all ranks that make the same call.
   [[nodiscard]] virtual bool takes(const CollectiveCall& call) const = 0;
+  /// Is an AllReduce complete when start() returns? The same on all ranks.
+  [[nodiscard]] virtual bool is_blocking() const = 0;
   /// Begins an AllReduce. Where no other operation of ours has to go on meanwhile, it is complete when this returns.
   /// Throws TransportError.
   virtual void start(const CollectiveCall& call) = 0;

@@ -64,6 +64,17 @@ std::uint64_t fingerprint_of(const RankProgram& program, std::uint64_t hash) {
   return mix_in(hash, program.steps.size());
 }
 
+/// Where that depends on the rank, as much as it could be.
+std::int64_t fan_in_of(const Plan& plan) {
+  std::int64_t out = plan.is_explicit() ? plan.num_ranks : 1;
+  for (const SubPlan& subplan : plan.subplans) {
+    for (const Stage& stage : subplan.stages) {
+      out = std::max(out, is_digit(stage) ? messages_per_step(stage) : plan.num_ranks);
+    }
+  }
+  return out;
+}
+
 std::uint64_t fingerprint_of(const Plan& plan) {
   std::uint64_t hash = 1;
   hash = mix_in(hash, std::string_view(plan.algorithm));
@@ -76,7 +87,8 @@ std::uint64_t fingerprint_of(const Plan& plan) {
 
 }  // namespace
 
-IndexedPlan::IndexedPlan(Plan p) : plan(std::move(p)), index(plan), fingerprint(fingerprint_of(plan)) {}
+IndexedPlan::IndexedPlan(Plan p)
+    : plan(std::move(p)), index(plan), fingerprint(fingerprint_of(plan)), fan_in(fan_in_of(plan)) {}
 
 Schedule make_schedule(std::shared_ptr<const IndexedPlan> plan, int rank, std::int64_t count, std::int64_t element_size,
                        const TransportLimits& limits) {

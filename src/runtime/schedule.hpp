@@ -15,6 +15,7 @@ struct IndexedPlan {
   const Plan plan;
   const PlanIndex index;
   const std::uint64_t fingerprint;  ///< of everything that the plan says
+  const std::int64_t fan_in;        ///< messages that a rank gets in a step, at most
 };
 
 /// One rank's chunk programs for vectors of one length.

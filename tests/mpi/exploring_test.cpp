@@ -1,9 +1,12 @@
 // Communicators over MPI that measure their own calls, with MPI's own AllReduce among the candidates:
 // exploring_test messages|hierarchy|shared multiple|funneled|single
 #include <bit>
+#include <cstdlib>
+#include <functional>
 #include <memory>
 #include <random>
 
+#include "gar/algorithms.hpp"
 #include "mpi/mpi_test.hpp"
 
 namespace {
@@ -58,6 +61,66 @@ void comes_to_a_verdict(MpiTest& test, MpiPath path) {
       test.expect(candidate.seconds > 0, candidate.name + " was not tried");
     }
   }
+}
+
+/// The same number of calls on all ranks, of which some find others under way and some do not: each rank takes the way
+/// that is settled, whether it is looked at or not.
+void stays_right_when_settled(MpiTest& test, MpiPath path) {
+  Communicator communicator = mpi_communicator(MPI_COMM_WORLD, exploring(), path);
+  constexpr std::int64_t kCount = 40;
+  run_until_settled(test, communicator, kCount);
+  std::vector<double> values(kCount);
+  std::vector<double> started(kCount);
+  std::mt19937_64 random(static_cast<std::uint64_t>(test.rank()) + 3);
+  for (int i = 0; i < 3000; ++i) {
+    const double mine = static_cast<double>(test.rank() + i);
+    const double sum = static_cast<double>(test.size()) * (0.5 * (test.size() - 1) + i);
+    std::fill(values.begin(), values.end(), mine);
+    std::fill(started.begin(), started.end(), mine);
+    Request request;
+    if (i % 16 == 3) request = communicator.start_all_reduce(std::span(started));
+    // Some ranks see to it that nothing is under way, others do not.
+    if (i % 16 == 3 && random() % 2 == 0) request.wait();
+    communicator.all_reduce(std::span(values));
+    request.wait();
+    test.expect(values.front() == sum && values.back() == sum, "a wrong sum in call " + std::to_string(i));
+    test.expect(i % 16 != 3 || started.back() == sum, "a wrong sum of a request, " + std::to_string(i));
+  }
+  const std::vector<Decision> decisions = communicator.decisions().decisions;
+  test.expect(test.rank() != 0 || (decisions.size() == 1 && decisions.front().num_calls > 1500),
+              "calls that nobody has timed are not counted");
+}
+
+/// Where nobody says it, and where runs must be the same.
+void explores_where_it_shall(MpiTest& test, MpiPath path) {
+  const auto explores = [&](const CommunicatorOptions& options) {
+    Communicator communicator = mpi_communicator(MPI_COMM_WORLD, options, path);
+    std::vector<float> values(500);
+    for (int i = 0; i < 40; ++i) communicator.all_reduce(std::span(values));
+    const int found = communicator.decisions().decisions.empty() ? 0 : 1;  // rank 0 knows
+    int out = 0;
+    MPI_Allreduce(&found, &out, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return out != 0;
+  };
+  CommunicatorOptions options;
+  options.timeout_s = kNoLimit;
+  test.expect(explores(options), "it is on by default");
+  const auto with = [&](const std::function<void(CommunicatorOptions&)>& change) {
+    CommunicatorOptions changed = options;
+    change(changed);
+    return changed;
+  };
+  test.expect(!explores(with([](auto& o) { o.explores = false; })), "off by the options");
+  test.expect(!explores(with([](auto& o) { o.algorithm = "ring"; })), "off with an algorithm");
+  test.expect(!explores(with([](auto& o) { o.reproducible = true; })), "off where bits must be the same");
+  test.expect(!explores(with([&](auto& o) { o.plan = build_plan(parse_algorithm("cps"), test.size()); })),
+              "off with a plan");
+  setenv("GAR_EXPLORE", "0", 1);
+  test.expect(!explores(options), "off by GAR_EXPLORE");
+  unsetenv("GAR_EXPLORE");
+  setenv("GAR_ALGO", "ring", 1);
+  test.expect(!explores(options), "off with GAR_ALGO");
+  unsetenv("GAR_ALGO");
 }
 
 /// All types, operators, collectives and ways of calling, while candidates take turns.
@@ -133,6 +196,8 @@ int main(int argc, char** argv) {
   MpiTest test(argc, argv, level_of(level));
   const MpiPath path = parse_path(test.argument(0, "messages"));
   test.part("verdict", [&] { comes_to_a_verdict(test, path); });
+  test.part("settled", [&] { stays_right_when_settled(test, path); });
+  test.part("default", [&] { explores_where_it_shall(test, path); });
   test.part("results", [&] { keeps_results_right(test, path); });
   test.part("bits", [&] { gives_all_ranks_the_same_bits(test, path); });
   test.part("requests", [&] { lets_others_go_on(test, path); });

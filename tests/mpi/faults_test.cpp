@@ -23,8 +23,9 @@ void call(Communicator& communicator, const Ask& r) {
 }
 
 /// The last rank asks for `odd`, the others for `usual`; a correct operation comes first.
-void mismatch(MpiTest& test, MpiPath path, const Ask& usual, const Ask& odd) {
+void mismatch(MpiTest& test, MpiPath path, const Ask& usual, const Ask& odd, const std::string& algorithm = "") {
   CommunicatorOptions options;
+  options.algorithm = algorithm;
   options.timeout_s = kNoLimit;  // what waits for it hangs, and is found out
   Communicator communicator = mpi_communicator(MPI_COMM_WORLD, options, path);
   run_case(communicator, {Collective::kAllReduce, Form::kInPlace, DataType::kInt32, ReduceOp::kSum, 1000}, 3);
@@ -39,8 +40,9 @@ void mismatch(MpiTest& test, MpiPath path, const Ask& usual, const Ask& odd) {
 }
 
 /// The last rank calls when the others have given up.
-void hang(MpiTest& test, MpiPath path, std::int64_t count) {
+void hang(MpiTest& test, MpiPath path, std::int64_t count, const std::string& algorithm = "") {
   CommunicatorOptions options;
+  options.algorithm = algorithm;
   options.timeout_s = 3;
   Communicator communicator = mpi_communicator(MPI_COMM_WORLD, options, path);
   run_case(communicator, {Collective::kAllReduce, Form::kInPlace, DataType::kInt32, ReduceOp::kSum, 1000}, 3);
@@ -84,6 +86,18 @@ int main(int argc, char** argv) {
   test.part(name + ", collectives", [&] {
     mismatch(test, path, large, with(large, [](Ask& r) { r.collective = Collective::kReduceScatter; }));
   });
+  // Messages so short that they carry the signature: nobody announces anything.
+  for (const std::string algorithm : {"ring", "recursive-doubling", "cps"}) {
+    test.part(name + ", frames, counts, " + algorithm, [&] { mismatch(test, path, {900}, {901}, algorithm); });
+    test.part(name + ", frames, operators, " + algorithm,
+              [&] { mismatch(test, path, {900}, with(Ask{900}, [](Ask& r) { r.op = ReduceOp::kMax; }), algorithm); });
+    test.part(name + ", frames and long messages, " + algorithm,
+              [&] { mismatch(test, path, {900}, large, algorithm); });
+  }
+  test.part(name + ", frames, collectives", [&] {
+    mismatch(test, path, {900}, with(Ask{900}, [](Ask& r) { r.collective = Collective::kReduceScatter; }), "ring");
+  });
+  test.part(name + ", silent rank, frames", [&] { hang(test, path, 900, "ring"); });
   test.part(name + ", silent rank", [&] { hang(test, path, 100'000); });
   const bool has_small = test.argument(1, "") != "large" || scale() == Scale::kFull;
   if (has_small) test.part(name + ", silent rank, small", [&] { hang(test, path, 10); });

@@ -20,7 +20,7 @@ for flavour in "${flavours[@]}"; do
   grep -q 'FAILED on rank 0 of 3: single: element 0 is wrong' err || fail "$flavour: the program did not get what MPI says"
   # Also in a request, in the middle of others.
   # shellcheck disable=SC2046
-  LD_PRELOAD=$spoil runs error "$gar" mpirun --check --min-bytes 0 -- "${mpirun[@]}" $(hand_on "$flavour" SPOIL_COUNT=40000) \
+  GAR_THREADS=1 LD_PRELOAD=$spoil runs error "$gar" mpirun --check --min-bytes 0 -- "${mpirun[@]}" $(hand_on "$flavour" SPOIL_COUNT=40000) \
     "$(program "$flavour" nonblocking)"
   [[ $(grep -c '^gar: GAR_CHECK: MPI_Iallreduce of 40000 ' err) == 3 ]] || fail "$flavour: not one difference on every rank"
   # What users install has no aid that spoils a result.
@@ -41,7 +41,7 @@ for flavour in "${flavours[@]}"; do
   fi
 
   # The table: one, of rank 0, with what was taken over and what was not, and why.
-  runs 0 "$gar" mpirun --debug --min-bytes 0 -- "${mpirun[@]}" "$(program "$flavour" fallbacks)"
+  GAR_THREADS=1 GAR_EXPLORE=0 runs 0 "$gar" mpirun --debug --min-bytes 0 -- "${mpirun[@]}" "$(program "$flavour" fallbacks)"
   results_are_right
   [[ $(grep -c '^gar: rank 0 of 3: [0-9]* calls taken over' err) == 1 ]] || fail "$flavour: not one table"
   grep -Eq '^gar: MPI_Allreduce .* 3 .* over shm' err || fail "$flavour: no row for MPI_Allreduce"
@@ -71,10 +71,11 @@ for flavour in "${flavours[@]}"; do
     grep -q '^gar: 3 communicators set up' err || fail "$flavour: splits $arguments: communicators are not set up"
   done
   # What was measured: a line for each size class, with what was tried.
-  GAR_EXPLORE=1 GAR_DECISIONS="$PWD/decisions" runs 0 "$gar" mpirun --debug -- mpirun."$flavour" -n 2 "$(program "$flavour" splits)" 1 1000 200
+  GAR_DECISIONS="$PWD/decisions" runs 0 "$gar" mpirun --debug -- mpirun."$flavour" -n 2 "$(program "$flavour" splits)" 1 1000 200
   results_are_right
   grep -Eq '^gar: measured: .* 2 ranks: .* (wins|leads).*the model.s choice.*native .*looking has cost [0-9.]+% of the time in [0-9]+ calls$' err ||
     fail "$flavour: it is not said what was measured"
+  grep -Eq '^gar: MPI_Allreduce .* native over mpi$' err || fail "$flavour: the MPI library's own does not lead at first"
   # Nothing is long enough.
   if for_this "$flavour"; then
     runs 0 "$gar" mpirun --debug --min-bytes 1GB -- "${mpirun[@]}" "$life" single

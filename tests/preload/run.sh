@@ -56,6 +56,8 @@ case $mode in
     ;;
   check | hosts | explore)
     settings=("LD_PRELOAD=$library" GAR_CHECK=1 GAR_MIN_BYTES=0)
+    # Requests are taken over with several threads only; without, all else is as users run it.
+    [[ $mode == explore && $1 == *_@(communicators|fallbacks) ]] || settings+=(GAR_THREADS=1)
     [[ $mode != hosts ]] || settings+=(GAR_FAKE_HOSTS=2)
     [[ $mode != explore ]] || settings+=(GAR_EXPLORE=1 "GAR_DECISIONS=$work/decisions")
     run "${settings[@]}" -- "$@" || fail "exit code $?"
@@ -70,8 +72,9 @@ case $mode in
       skipped+=$number,
     done
     # With its own limits, and with everything taken over that can be.
-    for setting in GAR_DEBUG=0 GAR_MIN_BYTES=0; do
-      run "LD_PRELOAD=$library" "$setting" -- "$@" "$work/with" "$skipped" || fail "$setting: exit code $?"
+    for setting in GAR_DEBUG=0 GAR_MIN_BYTES=0 "GAR_MIN_BYTES=0 GAR_THREADS=1"; do
+      # shellcheck disable=SC2086
+      run "LD_PRELOAD=$library" $setting -- "$@" "$work/with" "$skipped" || fail "$setting: exit code $?"
       diff -u --label without "$work/without" --label with "$work/with" || fail "$setting: the program prints something else"
     done
     for number in ${skipped//,/ }; do

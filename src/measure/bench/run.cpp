@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "base/index.hpp"
+#include "gar/environment.hpp"
 #include "gar/format.hpp"
 #include "gar/measure/bench.hpp"
 #include "gar/measure/cuda_session.hpp"
@@ -59,6 +60,8 @@ std::vector<Runner> make_runners(World& world, const BenchConfig& config) {
     runner.cuda = world.cuda();
     CommunicatorOptions options;
     options.timeout_s = config.timeout_s;
+    // The model's choice, and not what looking around makes of it, unless that is what is asked for.
+    options.explores = environment::flag(environment::kExplore).value_or(false);
     if (entry.is_native && world.cuda() != nullptr) {
       runner.communicator = world.native_communicator(options);
     } else if (entry.is_native) {

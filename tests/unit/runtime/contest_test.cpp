@@ -124,6 +124,30 @@ TEST(Contest, LooksFewTimesAtWhatIsHopeless) {
   EXPECT_EQ(shorter.standing(1).num_looks, 0);  // the incumbent comes first
 }
 
+TEST(Contest, TurnsToWhatSeemsFasterBeforeTheUnknown) {
+  Contest contest(5, 0, {}, {});
+  const Outcome outcome = run(contest, {1, 0.3, 1, 1, 1}, 30);
+  EXPECT_EQ(contest.incumbent(), 1);
+  EXPECT_EQ(outcome.num_calls[3] + outcome.num_calls[4], 0);
+}
+
+TEST(Contest, IsSettledAboutTheAbsurdAfterTwoLooks) {
+  Contest contest(2, 0, {}, {});
+  run(contest, {1, 50}, 200);
+  EXPECT_TRUE(contest.is_settled());
+  EXPECT_EQ(contest.incumbent(), 0);
+}
+
+TEST(Contest, CountsCallsThatNobodyHasTimed) {
+  Contest contest(2, 0, {}, {});
+  run(contest, {1, 2}, 3000);
+  const std::int64_t calls = contest.num_calls();
+  const double seconds = contest.seconds();
+  contest.add_untimed(100);
+  EXPECT_EQ(contest.num_calls(), calls + 100);
+  EXPECT_NEAR(contest.seconds(), seconds + 100, 1e-6);
+}
+
 TEST(Contest, AShareOfZeroAllowsTheFirstLooksOnly) {
   Contest contest(3, 0, {}, {.share = 0});
   const Outcome outcome = run(contest, {1, 1.1, 1.5}, 5000);

@@ -8,11 +8,13 @@
 // step when these have arrived; senders hold a message until it is admitted. Further messages of a rank that is sending
 // already are admitted at once: in a ring no rank ever waits.
 // No deadlock: a message depends on messages of earlier steps only, and these are admitted first everywhere.
+// What is so short that all messages of a step fit into any buffer together is sent without asking.
 // Cost: one empty message for each message; a step that begins with another sender waits for it once.
 #pragma once
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -26,8 +28,13 @@ class MpiAdmission {
   MpiAdmission(MPI_Comm comm, int rank, int size, int max_senders)
       : comm_(comm), rank_(rank), size_(size), max_senders_(max_senders) {}
 
+  /// An operation begins in whose plan a rank gets that many messages in a step, at most. The same on all ranks.
+  void begin(std::int64_t fan_in) {
+    least_bytes_ =
+        max_senders_ == 1 ? kLeastBytes : std::max(kLeastBytes, kHarmlessBytes / std::max<std::int64_t>(fan_in, 1) + 1);
+  }
   /// Do messages of this many bytes have to be admitted? Sender and receiver get the same answer.
-  [[nodiscard]] bool concerns(std::int64_t bytes) const { return max_senders_ > 0 && bytes >= kLeastBytes; }
+  [[nodiscard]] bool concerns(std::int64_t bytes) const { return max_senders_ > 0 && bytes >= least_bytes_; }
 
   // Receiver.
   struct Expected {
@@ -54,7 +61,8 @@ class MpiAdmission {
   void cancel() noexcept;
 
  private:
-  static constexpr std::int64_t kLeastBytes = 1024;  // shorter ones fit into any buffer
+  static constexpr std::int64_t kLeastBytes = 1024;      // shorter ones fit into any buffer
+  static constexpr std::int64_t kHarmlessBytes = 16384;  // all of a step together: so do they
   struct Awaited {
     int peer = 0;
     std::int64_t id = 0;
@@ -64,6 +72,7 @@ class MpiAdmission {
   int rank_;
   int size_;
   int max_senders_;
+  std::int64_t least_bytes_ = kLeastBytes;
   std::deque<Expected> expected_;
   std::int64_t num_stages_ = 0;
   std::int64_t stage_ = -1;       ///< of the last message that was admitted

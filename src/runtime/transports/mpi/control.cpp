@@ -36,8 +36,17 @@ void MpiControl::finish() noexcept {
     std::erase_if(outgoing_, [](Outgoing& o) { return is_sent(o.requests); });
     return outgoing_.empty() && is_sent(aborts_);
   };
+  const auto take_in = [&] {
+    try {
+      take_signatures();
+    } catch (const std::exception&) {  // nobody is left to hear of it
+      return;
+    }
+  };
+  take_in();
   while (!all_done() && std::chrono::steady_clock::now() < limit) {
     std::this_thread::sleep_for(std::chrono::microseconds(50));
+    take_in();
   }
   if (outgoing_.empty() && is_sent(aborts_)) return;
   // Short messages leave at once, unless their receiver hangs: then MPI keeps them, and the memory with them.
@@ -68,24 +77,48 @@ bool MpiControl::is_sent(std::vector<MPI_Request>& requests) {
 
 void MpiControl::begin(const Signature& signature) {
   signature_ = signature;
-  std::erase_if(outgoing_, [](Outgoing& o) { return is_sent(o.requests); });
-  outgoing_.push_back({std::make_unique<WireSignature>(to_wire(signature, rank_)), {}});
+  before_[signature.sequence % kRemembered] = signature;
+  if (!outgoing_.empty()) std::erase_if(outgoing_, [](Outgoing& o) { return is_sent(o.requests); });
+  // What a rank has been told without waiting for it.
+  constexpr std::uint64_t kBetweenLooks = 16;
+  if (signature.sequence % kBetweenLooks == 0) take_signatures();
 }
 
-void MpiControl::announce(int peer) {
+void MpiControl::announce(int peer) { send_signature(peer, true); }
+
+void MpiControl::tell(int peer) { send_signature(peer, false); }
+
+void MpiControl::send_signature(int peer, bool is_awaited) {
   Peer& state = peers_[static_cast<std::size_t>(peer)];
   if (state.announced == signature_.sequence) return;
   state.announced = signature_.sequence;
+  if (outgoing_.empty() || outgoing_.back().wire->sequence != signature_.sequence) {
+    outgoing_.push_back({std::make_unique<WireSignature>(to_wire(signature_, rank_)), {}});
+  }
   Outgoing& outgoing = outgoing_.back();
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Isend(outgoing.wire.get(), sizeof(WireSignature), MPI_BYTE, peer, tags_.signature(), comm_, &request),
+  // What the peer need not take counts as sent when it has: what is left in a communicator would turn up in another.
+  const auto send = is_awaited ? &MPI_Isend : &MPI_Issend;
+  check_mpi(send(outgoing.wire.get(), sizeof(WireSignature), MPI_BYTE, peer, tags_.signature(), comm_, &request),
             "MPI_Isend");
   outgoing.requests.push_back(request);
+}
+
+void MpiControl::settle_old(Peer& peer, int rank) {
+  while (!peer.incoming.empty() && peer.incoming.front().sequence < signature_.sequence) {
+    const Signature theirs = peer.incoming.front();
+    peer.incoming.pop_front();
+    const Signature& ours = before_[theirs.sequence % kRemembered];
+    if (ours.sequence == theirs.sequence && ours != theirs) {
+      throw TransportError(describe_mismatch(ours, rank_, theirs, rank));
+    }
+  }
 }
 
 bool MpiControl::is_agreed(int peer) {
   Peer& state = peers_[static_cast<std::size_t>(peer)];
   if (state.agreed == signature_.sequence) return true;
+  settle_old(state, peer);
   if (state.incoming.empty()) take_signatures();
   if (state.incoming.empty()) return false;
   const Signature theirs = state.incoming.front();
@@ -116,7 +149,9 @@ void MpiControl::take_signatures() {
     check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tags_.signature(), comm_, &is_there, &status), "MPI_Iprobe");
     if (is_there == 0) return;
     const Signature theirs = read_signature(receive(status), status.MPI_SOURCE);
-    peers_[static_cast<std::size_t>(status.MPI_SOURCE)].incoming.push_back(theirs);
+    Peer& peer = peers_[static_cast<std::size_t>(status.MPI_SOURCE)];
+    peer.incoming.push_back(theirs);
+    settle_old(peer, status.MPI_SOURCE);
     // A rank that runs another plan may send to ranks that do not wait for it.
     if (theirs.sequence == signature_.sequence && theirs != signature_) mismatch(theirs, status.MPI_SOURCE);
   }

@@ -1,13 +1,16 @@
 // What the ranks of an MPI communicator tell each other in addition to the data: what they are asked for, and that they
 // give up.
 //
-// Signatures: before the first data of an operation a rank sends its signature to each rank that it sends to; no
-// rank uses the data of another before that one's signature has arrived and is the same as its own. Messages between
-// two ranks do not overtake each other, so the signature is there when the data are.
+// Signatures: short messages carry one (mpi_transport.hpp). Before the first long one of an operation a rank sends its
+// signature to each rank that it sends to; no rank uses the data of another before that one's signature has arrived and
+// is the same as its own. Messages between two ranks do not overtake each other, so the signature is there when the
+// data are. A rank that waits for long tells its partners what it has called (tell); they may have finished that
+// operation long before they hear of it, so the last ones are remembered for comparison.
 #pragma once
 
 #include <mpi.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -33,6 +36,12 @@ class MpiControl {
   [[nodiscard]] const Signature& signature() const { return signature_; }
   /// Sends the signature to a peer, once for every operation.
   void announce(int peer);
+  /// As announce, for a peer that need not be waiting for it.
+  void tell(int peer);
+  /// Throws TransportError when the peer has called something else.
+  void compare(const Signature& theirs, int peer) const {
+    if (theirs != signature_) mismatch(theirs, peer);
+  }
   /// Has the peer's signature arrived? Throws TransportError when it is another one.
   bool is_agreed(int peer);
   /// Takes in what has arrived from any rank. Throws TransportError when that rank gives up, or has
@@ -73,6 +82,9 @@ class MpiControl {
   bool discard_from(int source) noexcept;
   void send_last(const void* data, std::size_t bytes, int peer, int tag) noexcept;
   void take_exchange();
+  /// Compares with the operations before, and forgets what is over.
+  void settle_old(Peer& peer, int rank);
+  void send_signature(int peer, bool is_awaited);
   [[noreturn]] void mismatch(const Signature& theirs, int their_rank) const;
   [[nodiscard]] std::vector<std::byte> receive(MPI_Status& probed) const;
   static bool is_sent(std::vector<MPI_Request>& requests);
@@ -82,6 +94,8 @@ class MpiControl {
   int size_;
   MpiTags tags_;
   Signature signature_;
+  static constexpr std::size_t kRemembered = 64;
+  std::array<Signature, kRemembered> before_{};  ///< by sequence, the present one included
   std::vector<Peer> peers_;
   std::list<Outgoing> outgoing_;
   WireAbort heard_;                   ///< the first that was heard

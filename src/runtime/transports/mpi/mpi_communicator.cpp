@@ -26,7 +26,6 @@ namespace gar {
 namespace {
 
 constexpr std::int64_t kLeastChunkBytes = 256 << 10;
-constexpr bool kExploresByDefault = false;
 constexpr double kJoinLimitS = 30;  // all ranks are here already; one that does not join has failed
 
 /// Runs a part of the set-up that may fail on some ranks; throws on all of them when it did on one.
@@ -61,7 +60,7 @@ void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath 
                                                       options.reproducible ? 1U : 0U,
                                                       mix_in(0, options.algorithm),
                                                       options.plan ? 1U : 0U,
-                                                      is_exploring(options, kExploresByDefault) ? 1U : 0U};
+                                                      is_exploring(options, kExploresOverMpi) ? 1U : 0U};
   const auto all = all_gather_politely(comm, ours);
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
     for (std::size_t i = 0; i < kNames.size(); ++i) {
@@ -91,7 +90,7 @@ std::uint64_t digest_of(MPI_Comm comm, const Hosts& hosts, const CommunicatorOpt
 Exploration make_exploration(MPI_Comm comm, const CommunicatorOptions& options, const Transport& transport,
                              DecisionPlace place, const JobNetwork* job) {
   Exploration out;
-  out.is_on = transport.size() > 1 && is_exploring(options, kExploresByDefault);
+  out.is_on = transport.size() > 1 && is_exploring(options, kExploresOverMpi);
   if (!out.is_on) return out;
   // A thread of ours calls MPI only with MPI_THREAD_MULTIPLE. With less, MPI's own AllReduce is a candidate where all
   // calls come from threads that may call MPI: with messages, where operations wait in calls of the program.
@@ -101,6 +100,7 @@ Exploration make_exploration(MPI_Comm comm, const CommunicatorOptions& options, 
   const int is_blocking = all_reduce_politely(comm, is_free ? 1 : 0, MPI_MIN);
   const int is_there = all_reduce_politely(comm, is_free || !transport.allows_threads() ? 1 : 0, MPI_MIN);
   if (is_there != 0) {
+    out.begins_natively = job != nullptr;  // the program shall not become slower for a single call
     out.native = native_all_reduce(comm, is_blocking != 0, job == nullptr ? nullptr : job->all_reduce);
   }
   place.transport = transport.name();
@@ -219,7 +219,7 @@ Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath pat
   if (!topology) topology = measure_network(own.get(), hosts, is_shared);
   DecisionPlace place;
   place.network = topology->name();
-  if (is_exploring(complete, kExploresByDefault)) place.digest = digest_of(own.get(), hosts, complete);
+  if (is_exploring(complete, kExploresOverMpi)) place.digest = digest_of(own.get(), hosts, complete);
   complete.topology.reset();
   int max_senders = 0;
   agree(own.get(), "read GAR_MAX_SENDERS", [&] { max_senders = admitted_senders(*topology); });

@@ -11,8 +11,10 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/hash.hpp"
+#include "runtime/schedule.hpp"
 #include "runtime/transports/mpi/polite.hpp"
 
 namespace gar {
@@ -22,10 +24,16 @@ namespace {
 constexpr std::int64_t kMaxMessageBytes = std::int64_t{1} << 30U;  // MPI counts are ints
 constexpr std::size_t kKeptRequests = 8192;
 constexpr std::int64_t kSlotAlignment = 64;
+// In front of the data of a frame; keeps their alignment.
+constexpr std::int64_t kFrameHead = kSlotAlignment;
+static_assert(sizeof(WireSignature) <= kFrameHead);
+// Copying that much takes less than another message does.
+constexpr std::int64_t kMostFramedBytes = 16 << 10;
 // A rank that waits gives its core away at once, but sleeps only when the wait has become long.
 constexpr int kLooks = 8;  // before giving the core away: some MPIs do that in every look themselves
 constexpr std::int64_t kYieldNs = 1'000'000;
 constexpr std::int64_t kLookNs = 2'000'000;
+constexpr std::int64_t kTellNs = 20'000'000;  // a rank that has waited so long tells the others what it has called
 constexpr std::int64_t kFarewellNs = 1'000'000'000;
 constexpr std::int64_t kCancelNs = 100'000'000;
 constexpr std::int64_t kFirstSleepNs = 5'000;
@@ -51,6 +59,24 @@ const SpaceView& view_of(const Flight& flight, const Part& part) {
 
 std::byte* memory_of(const Flight& flight, const Part& part) {
   return address(view_of(flight, part), part, flight.element_size);
+}
+
+void pack(const Flight& flight, const ChunkSend& send, std::byte* out) {
+  for (const Part& part : send.parts) {
+    std::memcpy(out, memory_of(flight, part), static_cast<std::size_t>(part.count * flight.element_size));
+    out += part.count * flight.element_size;
+  }
+}
+
+/// Looking a request up takes as long as making one, where messages are so short that this counts.
+MPI_Request start_once(const MpiMessage& message, MPI_Comm comm) {
+  MPI_Request out = MPI_REQUEST_NULL;
+  if (message.is_send) {
+    check_mpi(MPI_Isend(message.memory, message.bytes, MPI_BYTE, message.peer, message.tag, comm, &out), "MPI_Isend");
+  } else {
+    check_mpi(MPI_Irecv(message.memory, message.bytes, MPI_BYTE, message.peer, message.tag, comm, &out), "MPI_Irecv");
+  }
+  return out;
 }
 
 /// The same for all operations that differ in their number only, so that their requests can be used again.
@@ -134,11 +160,14 @@ TransportLimits MpiTransport::limits() const {
   return limits;
 }
 
-void MpiTransport::begin(const Signature& signature, const Operands& /*operands*/) {
+void MpiTransport::begin(const Signature& signature, const Operands& operands) {
   if (has_failed_) throw TransportError("this communicator has failed before: " + failure_);
   look_for_aborts();
   control_->begin(signature);
   operation_hash_ = hash_of(signature);
+  frame_ = to_wire(signature, rank_);
+  has_told_ = false;
+  admission_->begin(operands.schedule == nullptr ? 1 : operands.schedule->plan->fan_in);
   is_exchanging_ = false;
   has_progressed_ = true;
 }
@@ -162,7 +191,7 @@ int MpiTransport::start(bool is_send, int peer, std::byte* memory, std::int64_t 
     piece.message.peer = peer;
     piece.message.memory = memory + done;
     piece.message.bytes = static_cast<int>(std::min(bytes - done, kMaxMessageBytes));
-    active_.push_back(requests_->start(piece.message));
+    active_.push_back(piece.is_once ? start_once(piece.message, comm_) : requests_->start(piece.message));
     owners_.push_back(piece);
   }
   slots_[index(owner.slot)].num_pending += num_messages;
@@ -201,7 +230,7 @@ bool MpiTransport::poll() {
 }
 
 void MpiTransport::complete(std::size_t i) {
-  requests_->give_back(owners_[i].message, active_[i]);
+  if (!owners_[i].is_once) requests_->give_back(owners_[i].message, active_[i]);
   const int admitted = remove(i);
   if (admitted >= 0) admission_->arrived(admitted);
 }
@@ -240,15 +269,20 @@ void MpiTransport::message_failed(const Failed& failed) {
 
 // --- chunks ----------------------------------------------------------------------------------------------------------
 
+bool MpiTransport::is_framed(std::int64_t bytes) const {
+  return bytes <= kMostFramedBytes && !admission_->concerns(bytes);
+}
+
 /// Gives every message that needs one its place in the slot's buffer.
 void MpiTransport::lay_out(const Flight& flight, Slot& slot) {
   const std::vector<ChunkStep>& steps = flight.program->steps;
   slot.steps.resize(steps.size());
   slot.user_sends.clear();
+  if (flight.chunk == 0) partners_.clear();
   std::int64_t bytes = 0;
-  const auto take = [&](std::int64_t count) {
+  const auto take = [&](std::int64_t length) {
     const std::int64_t at = bytes;
-    bytes += round_up(count * flight.element_size);
+    bytes += round_up(length);
     return at;
   };
   std::vector<std::pair<std::byte**, std::int64_t>> places;
@@ -259,19 +293,27 @@ void MpiTransport::lay_out(const Flight& flight, Slot& slot) {
     state.num_deferred = 0;
     for (std::size_t i = 0; i < steps[s].sends.size(); ++i) {
       const ChunkSend& send = steps[s].sends[i];
-      if (is_mine(send.peer) && send.parts.size() > 1)
-        places.emplace_back(&state.packed[i], take(send.end - send.begin));
+      const std::int64_t length = (send.end - send.begin) * flight.element_size;
+      if (is_mine(send.peer) && (send.parts.size() > 1 || is_framed(length))) {
+        places.emplace_back(&state.packed[i], take(length + (is_framed(length) ? kFrameHead : 0)));
+        if (flight.chunk == 0 && is_framed(length)) partners_.push_back(send.peer);
+      }
     }
     for (std::size_t i = 0; i < steps[s].recvs.size(); ++i) {
       const ChunkRecv& recv = steps[s].recvs[i];
       if (!is_mine(recv.peer)) continue;
       state.recvs[i].state = RecvState::kDeferred;
       ++state.num_deferred;
-      if (recv.is_direct && !swaps(flight, steps[s], recv.target)) {
+      const std::int64_t length = (recv.end - recv.begin) * flight.element_size;
+      if (is_framed(length)) {
+        state.recvs[i].is_framed = true;
+        if (flight.chunk == 0) partners_.push_back(recv.peer);
+        places.emplace_back(&state.recvs[i].memory, take(length + kFrameHead));
+      } else if (recv.is_direct && !swaps(flight, steps[s], recv.target)) {
         state.recvs[i].memory = memory_of(flight, recv.target);
         state.recvs[i].is_direct = true;
       } else {
-        places.emplace_back(&state.recvs[i].memory, take(recv.end - recv.begin));
+        places.emplace_back(&state.recvs[i].memory, take(length));
       }
     }
   }
@@ -322,7 +364,9 @@ void MpiTransport::post(const Flight& flight, int step, std::size_t message) {
   owner.step = step;
   owner.index = static_cast<int>(message);
   state.state = RecvState::kPosted;
-  state.num_pending = start(false, recv.peer, state.memory, (recv.end - recv.begin) * flight.element_size, owner);
+  owner.is_once = state.is_framed;
+  const std::int64_t bytes = (recv.end - recv.begin) * flight.element_size + (state.is_framed ? kFrameHead : 0);
+  state.num_pending = start(false, recv.peer, state.memory, bytes, owner);
 }
 
 void MpiTransport::send(const Flight& flight, int step, std::size_t message) {
@@ -334,9 +378,16 @@ void MpiTransport::send(const Flight& flight, int step, std::size_t message) {
   owner.slot = flight.slot;
   owner.step = step;
   const std::int64_t bytes = (send.end - send.begin) * flight.element_size;
+  std::byte* packed = slot.steps[index(step)].packed[message];
+  if (is_framed(bytes)) {
+    std::memcpy(packed, &frame_, sizeof frame_);
+    pack(flight, send, packed + kFrameHead);
+    owner.is_once = true;
+    start(true, send.peer, packed, bytes + kFrameHead, owner);
+    return;
+  }
   control_->announce(send.peer);
   const int admission_tag = tags_.admission(flight.slot, chunk_step.number);
-  std::byte* packed = slot.steps[index(step)].packed[message];
   if (packed == nullptr) {
     owner.index = static_cast<int>(slot.user_sends.size());
     std::byte* memory = memory_of(flight, send.parts.front());
@@ -344,11 +395,7 @@ void MpiTransport::send(const Flight& flight, int step, std::size_t message) {
     send_or_hold({send.peer, memory, bytes, owner}, admission_tag);
     return;
   }
-  std::byte* out = packed;
-  for (const Part& part : send.parts) {
-    std::memcpy(out, memory_of(flight, part), static_cast<std::size_t>(part.count * flight.element_size));
-    out += part.count * flight.element_size;
-  }
+  pack(flight, send, packed);
   send_or_hold({send.peer, packed, bytes, owner}, admission_tag);
 }
 
@@ -446,6 +493,13 @@ bool MpiTransport::may_write(const Flight& flight, int step) {
   });
 }
 
+/// The data are there: is what they belong to?
+bool MpiTransport::has_come(const Recv& recv, int peer) {
+  if (!recv.is_framed) return control_->is_agreed(peer);
+  control_->compare(read_signature({recv.memory, sizeof(WireSignature)}, peer), peer);
+  return true;
+}
+
 bool MpiTransport::try_receive(Flight& flight, int step, std::span<const std::byte*> operands) {
   const ChunkStep& chunk_step = flight.program->steps[index(step)];
   StepState& state = slot_of(flight).steps[index(step)];
@@ -457,8 +511,8 @@ bool MpiTransport::try_receive(Flight& flight, int step, std::span<const std::by
   if (is_missing() && (!poll() || is_missing())) return false;
   for (std::size_t i = 0; i < chunk_step.recvs.size(); ++i) {
     if (state.recvs[i].state == RecvState::kElsewhere) continue;
-    if (!control_->is_agreed(chunk_step.recvs[i].peer)) return false;
-    operands[i] = state.recvs[i].memory;
+    if (!has_come(state.recvs[i], chunk_step.recvs[i].peer)) return false;
+    operands[i] = state.recvs[i].memory + (state.recvs[i].is_framed ? kFrameHead : 0);
   }
   return may_write(flight, step) || (poll() && may_write(flight, step));
 }
@@ -494,10 +548,16 @@ void MpiTransport::wait() {
     sched_yield();
     return;
   }
+  // With frames, ranks that have called different things wait for messages that never come.
+  if (silent_ns >= kTellNs && !is_exchanging_ && !std::exchange(has_told_, true)) tell_partners();
   control_->look(is_exchanging_);
   check_time(silent_ns);
   std::this_thread::sleep_for(std::chrono::nanoseconds(sleep_ns_));
   sleep_ns_ = std::min(sleep_ns_ * 2, kLongestSleepNs);
+}
+
+void MpiTransport::tell_partners() {
+  for (const int peer : partners_) control_->tell(peer);
 }
 
 void MpiTransport::check_time(std::int64_t silent_ns) const {

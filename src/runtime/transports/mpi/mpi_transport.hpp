@@ -7,6 +7,10 @@
 // step still sends out of it is reason to use the buffer instead (two ranks that swap would wait for each other).
 // Waiting for *earlier* steps only cannot end in a circle.
 //
+// Short messages carry the signature of their operation in front of the data (a frame): one message instead of two, and
+// what is checked has come with what is used. They pass through buffers on both sides. Long ones are announced by a
+// message of their own (control.hpp).
+//
 // Tags are made of the operation, slot and step number; chunks of one slot follow each other in the same order on all
 // ranks, and MPI keeps the order between two ranks, so messages of different chunks never mix.
 #pragma once
@@ -109,6 +113,7 @@ class MpiTransport final : public Transport {
     RecvState state = RecvState::kElsewhere;
     bool is_direct = false;
     bool is_admitted = false;  ///< its sender waits for our permission
+    bool is_framed = false;    ///< `memory` begins with the sender's signature
     std::byte* memory = nullptr;
     int num_pending = 0;
   };
@@ -129,7 +134,8 @@ class MpiTransport final : public Transport {
     MpiMessage message;
     int slot = 0;
     int step = -1;
-    int index = -1;  ///< receive: in StepState::recvs; send: in user_sends, or -1
+    bool is_once = false;  ///< its request is not kept
+    int index = -1;        ///< receive: in StepState::recvs; send: in user_sends, or -1
   };
 
   /// A message that has not been admitted yet.
@@ -152,6 +158,9 @@ class MpiTransport final : public Transport {
   void look_for_aborts();
   int start(bool is_send, int peer, std::byte* memory, std::int64_t bytes, const Owner& owner);
   void lay_out(const Flight& flight, Slot& slot);
+  /// Do messages of that many bytes carry the signature? Sender and receiver get the same answer.
+  [[nodiscard]] bool is_framed(std::int64_t bytes) const;
+  [[nodiscard]] bool has_come(const Recv& recv, int peer);
   [[nodiscard]] bool swaps(const Flight& flight, const ChunkStep& step, const Part& target) const;
   static Range range_of(const Flight& flight, const Part& part);
   void post(const Flight& flight, int step, std::size_t message);
@@ -168,6 +177,7 @@ class MpiTransport final : public Transport {
   /// Takes a request out of the lists. The sender of an admitted message that is complete now, otherwise -1.
   [[nodiscard]] int remove(std::size_t i) noexcept;
   [[noreturn]] void message_failed(const Failed& failed);
+  void tell_partners();
   void check_time(std::int64_t silent_ns) const;
   [[nodiscard]] std::string awaited() const;
   void cancel_receives() noexcept;
@@ -188,6 +198,9 @@ class MpiTransport final : public Transport {
   std::map<std::int64_t, Held> held_;
   std::int64_t num_held_ = 0;  ///< ever
   std::uint64_t operation_hash_ = 0;
+  WireSignature frame_;        ///< of the operation under way
+  std::vector<int> partners_;  ///< with whom this rank exchanges frames in it; some several times
+  bool has_told_ = false;      ///< has told them what it has called
   std::vector<Slot> slots_;
   std::vector<MPI_Request> active_;
   std::vector<Owner> owners_;  ///< as active_

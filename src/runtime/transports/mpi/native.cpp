@@ -77,6 +77,7 @@ class MpiAllReduce final : public NativeAllReduce {
     return call.collective == Collective::kAllReduce && combines_alike(call.type, call.op) &&
            why_not_native(call.type, call.count + kMore).empty();
   }
+  [[nodiscard]] bool is_blocking() const override { return is_blocking_; }
   void start(const CollectiveCall& call) override {
     const NativeCall native = native_call(call, 0);
     const auto& [collective, in, out, count, type, op] = native;
