@@ -293,7 +293,7 @@ DemoAnswer on_processes(const Screen& screen, const Folder& folder) {
 DemoAnswer on_cluster(const Screen& screen, const Folder& folder) {
   const std::string size(kClusterSize);
   screen.line(
-      fmt::format("AllReduce between {} virtual hosts, {} of floats: real TCP over 25 Mbit/s cables", kHosts, size));
+      fmt::format("AllReduce between {} virtual hosts, {} of floats: real TCP, 25 Mbit/s cables", kHosts, size));
   screen.line(fmt::format("  $ testbed/cluster up --hosts {} && testbed/cluster topology -o net.json", kHosts));
   const VirtualCluster cluster;
   check_interrupt();
