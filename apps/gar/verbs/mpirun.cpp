@@ -134,7 +134,7 @@ enum class Way {
 struct Launcher {
   std::string path;
   MpiLibrary library = MpiLibrary::kOpenMpi;
-  Way way = Way::kWords;
+  Way way = Way::kEnvironment;
 };
 
 std::string library_name(MpiLibrary library) { return fmt::format("libgar-preload-{}.so", word(library)); }
@@ -187,19 +187,18 @@ Launcher find_launcher(const std::string& name, const std::string& mpi) {
       throw UsageError(
           fmt::format("--mpi {} cannot be combined with {}, which starts {}", word(*wish), name, title(*found)));
     }
-    out.way = found ? Way::kWords : Way::kEnvironment;
-  } else if (kind == LauncherKind::kScheduler) {
-    out.way = Way::kEnvironment;
-  } else if (const std::optional<MpiJob> job = current_mpi_job(); is_in_job(job)) {
-    out.way = Way::kBecome;
-    if (job) found = job->library;
-  } else if (wish) {  // a script that starts a launcher
-    out.way = Way::kEnvironment;
-  } else {
-    throw UsageError(fmt::format(
-        "{} is not the name of a launcher, and this is no MPI job; expected one of {}, as in: gar mpirun mpirun -n 8 "
-        "{}; or, where {} is a script with a launcher in it, --mpi openmpi or --mpi mpich",
-        name, launcher_names(), name, name));
+    if (found) out.way = Way::kWords;
+  } else if (kind == LauncherKind::kNone) {  // the program, or with --mpi a script that starts a launcher
+    const std::optional<MpiJob> job = current_mpi_job();
+    if (is_in_job(job)) {
+      out.way = Way::kBecome;
+      if (job) found = job->library;
+    } else if (!wish) {
+      throw UsageError(fmt::format(
+          "{} is not the name of a launcher, and this is no MPI job; expected one of {}, as in: gar mpirun mpirun -n 8 "
+          "{}; or, where {} is a script with a launcher in it, --mpi openmpi or --mpi mpich",
+          name, launcher_names(), name, name));
+    }
   }
   if (wish) {
     out.library = *wish;
@@ -216,7 +215,7 @@ Launcher find_launcher(const std::string& name, const std::string& mpi) {
 }
 
 std::string find_library(MpiLibrary library) {
-  const std::string path = path_of_library(library);
+  std::string path = path_of_library(library);
   if (!path.empty()) return path;
   std::vector<std::string> folders;
   for (const fs::path& folder : library_folders()) folders.push_back(folder.string());
