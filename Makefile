@@ -16,7 +16,7 @@ BUILD = cmake --build --preset $(1) -j $(JOBS)
 # Tests count half cores (tests/CMakeLists.txt).
 TEST = ctest --preset $(1) -j $$((2 * $(JOBS)))
 
-.PHONY: help demo docs test test-full repeat soak build bench lint format install fuzz golden clean setup
+.PHONY: help demo tour docs test test-full repeat soak build bench lint format install fuzz golden clean picture setup
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -29,11 +29,17 @@ build: setup ## build everything but the benchmarks (PRESET=release|dev|asan|tsa
 	@$(call BUILD,$(PRESET))
 
 # In the directory of `make build` and `make test`, but only what it runs: no CUDA, one MPI, no tests.
-demo: setup ## predict, plan, prove and simulate an AllReduce, then run one between processes, against MPI's own
+demo: setup ## half a minute: fit this machine, plan, prove and run an AllReduce, against MPI's own; one number
 	@scripts/setup.sh openmpi
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release) --target gar_demo
-	@scripts/demo.sh build/release/bin/gar
+	@build/release/bin/gar demo
+
+tour: setup ## the long way round: a network, predictions, a plan, its proof, a simulation, and this machine
+	@scripts/setup.sh openmpi
+	@$(call CONFIGURE,release)
+	@$(call BUILD,release) --target gar_demo
+	@scripts/tour.sh build/release/bin/gar
 
 test: setup ## all tests: of whole programs, and property tests; of parts, programs and the runtime under the address and undefined behaviour sanitizers; of threads under the thread sanitizer
 	@scripts/setup.sh simgrid mpi testbed
@@ -106,6 +112,9 @@ install: setup ## build and install below PREFIX=/usr/local (DESTDIR is honoured
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release)
 	@cmake --install build/release --prefix $(PREFIX)
+
+picture: ## draw docs/img/networks.svg from data/measurements/networks.json
+	@bench/network/picture >docs/img/networks.svg
 
 clean: ## remove the build directories of the presets, and the pages of make docs
 	@rm -rf build/release build/dev build/asan build/tsan build/fuzz build/docs

@@ -2,7 +2,8 @@
 # it. These are options of folders and not of targets, so who uses the package or adds us with add_subdirectory() gets none of them.
 # tests/install/hardening.sh reads what was built and demands each of them.
 #
-# A shared library that somebody makes of ours exports the C interface, whose headers say so, and none of the C++ names.
+# libgar_c.so, and any shared library that somebody makes of ours, exports the C interface, whose headers say so, and none of the C++
+# names.
 #
 # Sanitizers find the same errors at once, and their checks and those of _FORTIFY_SOURCE stand in each other's way. nvcc compiles
 # kernels and the glue around them without them: there is nothing on the host's stack to protect.

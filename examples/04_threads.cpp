@@ -1,10 +1,9 @@
 // AllReduce between the threads of a program: every thread ends with the mean of all gradients.
 #include <cstdio>
-#include <span>
 #include <thread>
 #include <vector>
 
-#include "gar/communicator.hpp"
+#include "gar/gar.hpp"
 
 int main() {
   constexpr int kNumRanks = 4;
@@ -16,7 +15,7 @@ int main() {
     threads.emplace_back([&, r] {
       std::vector<float>& gradient = gradients[r];
       gradient = {1.0F * r, 10.0F * r, 100.0F * r, 1000.0F * r, 10000.0F * r};
-      ranks[r].all_reduce(std::span(gradient));  // in place, sum
+      ranks[r].all_reduce(gradient);  // in place, sum
       for (float& value : gradient) {
         value /= kNumRanks;
       }

@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <numeric>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -20,10 +19,10 @@ int work(const std::string& name, int rank) {
   std::vector<int> values(6);
   std::iota(values.begin(), values.end(), 100 * rank);  // 0 1 2 ..., 100 101 102 ..., 200 201 202 ...
   std::vector<int> part(2);
-  comm.reduce_scatter(std::span<const int>(values), std::span(part));
+  comm.reduce_scatter(values, part);
 
   std::vector<int> whole(6);
-  comm.all_gather(std::span<const int>(part), std::span(whole));
+  comm.all_gather(part, whole);
   if (rank == 0) {
     std::printf("rank 0 of %d has block 0 of the sums: %d %d\nall blocks:", comm.size(), part[0], part[1]);
     for (const int value : whole) {

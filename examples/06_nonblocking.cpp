@@ -1,6 +1,5 @@
 // Compute while an AllReduce runs; and prepare an AllReduce once that a loop runs many times.
 #include <cstdio>
-#include <span>
 #include <thread>
 #include <vector>
 
@@ -22,7 +21,7 @@ Result work(gar::Communicator& comm) {
   std::vector<gar::Request> requests;
   for (int layer = 3; layer >= 0; --layer) {
     layers[layer].assign(100'000, static_cast<float>(layer + comm.rank()));
-    requests.push_back(comm.start_all_reduce(std::span(layers[layer])));
+    requests.push_back(comm.start_all_reduce(layers[layer]));
   }
   for (gar::Request& request : requests) {
     request.wait();  // the buffers are ours again
@@ -32,7 +31,7 @@ Result work(gar::Communicator& comm) {
 
   // The same operation on the same buffer again and again.
   std::vector<double> residual(1);
-  gar::Request sum = comm.prepare_all_reduce(std::span(residual));
+  gar::Request sum = comm.prepare_all_reduce(residual);
   for (int iteration = 1; iteration <= 10; ++iteration) {
     residual[0] = 1.0 / (1 << iteration);
     sum.start();

@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <numeric>
-#include <span>
 #include <vector>
 
 #include "gar/mpi.hpp"
@@ -18,7 +17,7 @@ int main(int argc, char** argv) {
     const int count = static_cast<int>(values.size());
     MPI_Allreduce(values.data(), expected.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 
-    comm.all_reduce(std::span(values));
+    comm.all_reduce(values);
 
     if (comm.rank() == 0) {
       std::printf("%d ranks: %g %g ... %g, %s as MPI_Allreduce\n", comm.size(), values[0], values[1], values.back(),

@@ -34,6 +34,7 @@ void set_up(CLI::App& program, Context& context) {
   gar::cli::add_mpirun(program, context);
   gar::cli::add_profile(program, context);
   gar::cli::add_diagnose(program, context);
+  gar::cli::add_demo(program, context);
   gar::cli::add_reproduce(program, context);
   gar::cli::add_completion(program, context);
   gar::cli::add_manual(program, context);

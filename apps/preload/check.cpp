@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "apps/preload/real.hpp"
+#include "runtime/transports/mpi/mpi_call.hpp"
 #include "runtime/transports/mpi/polite.hpp"
 
 namespace gar::preload {
@@ -49,6 +51,22 @@ bool needs_magnitudes(const CollectiveCall& call) {
   return is_float(call.type) && call.op == ReduceOp::kSum && call.collective != Collective::kAllGather;
 }
 
+/// The function that the program would have called.
+void run_real(const NativeCall& call, MPI_Comm comm) {
+  const auto& [collective, in, out, count, type, op] = call;
+  switch (collective) {
+    case Collective::kAllReduce:
+      check_mpi(real().all_reduce(in, out, count, type, op, comm), "MPI_Allreduce");
+      break;
+    case Collective::kReduceScatter:
+      check_mpi(real().reduce_scatter_block(in, out, count, type, op, comm), "MPI_Reduce_scatter_block");
+      break;
+    case Collective::kAllGather:
+      check_mpi(real().all_gather(in, count, type, out, count, type, comm), "MPI_Allgather");
+      break;
+  }
+}
+
 template <class T>
 T element(const std::byte* memory, std::int64_t index) {
   T out;
@@ -89,16 +107,39 @@ bool agrees(const CollectiveCall& call, int num_ranks, T ours, T theirs, double 
 
 }  // namespace
 
-void Check::start(const Operation& operation, MPI_Comm comm) {
-  const Inside inside;
+NativeCall Check::copy(const Operation& operation, MPI_Comm comm) {
   check_mpi(MPI_Comm_size(comm, &num_ranks_), "MPI_Comm_size");
   input_.resize(static_cast<std::size_t>(in_bytes(operation.call, num_ranks_)));
   std::memcpy(input_.data(), operation.call.in, input_.size());
   expected_.resize(static_cast<std::size_t>(out_bytes(operation.call, num_ranks_)));
-  const NativeCall native{operation.call.collective, input_.data(),      expected_.data(),
-                          operation.mpi_count,       operation.mpi_type, operation.mpi_op};
+  return {operation.call.collective, input_.data(),      expected_.data(),
+          operation.mpi_count,       operation.mpi_type, operation.mpi_op};
+}
+
+void Check::start(const Operation& operation, MPI_Comm comm) {
+  const Inside inside;
+  const NativeCall native = copy(operation, comm);
   requests_.push_back(start_native(native, comm));
   if (needs_magnitudes(operation.call)) start_magnitudes(native, operation.call.type, comm);
+}
+
+Turns Check::take_turns(const Operation& operation, MPI_Comm comm, bool is_ours_first,
+                        const std::function<void()>& ours) {
+  const Inside inside;
+  const NativeCall native = copy(operation, comm);
+  const auto timed = [comm](const auto& run) {
+    barrier_politely(comm);
+    const auto begin = std::chrono::steady_clock::now();
+    run();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const auto theirs = [&] { run_real(native, comm); };
+  Turns out;
+  if (is_ours_first) out.ours = timed(ours);
+  out.theirs = timed(theirs);
+  if (!is_ours_first) out.ours = timed(ours);
+  if (needs_magnitudes(operation.call)) start_magnitudes(native, operation.call.type, comm);
+  return out;
 }
 
 void Check::start_magnitudes(NativeCall native, DataType type, MPI_Comm comm) {

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,15 +31,27 @@ struct Difference {
   std::string theirs;
 };
 
+/// Seconds of one call, here and in the MPI library.
+struct Turns {
+  double ours = 0;
+  double theirs = 0;
+};
+
 /// The library's own run of one operation, next to ours. Collective calls on `comm` in the order of start().
 class Check {
  public:
   /// Before our own run, for it may overwrite the input. Throws TransportError.
   void start(const Operation& operation, MPI_Comm comm);
+  /// Instead of start(), for a blocking call: runs `ours` and the library's function one after the other, all ranks
+  /// beginning at the same time, and times both. The library gets a copy of the input. Throws TransportError and what
+  /// `ours` throws.
+  Turns take_turns(const Operation& operation, MPI_Comm comm, bool is_ours_first, const std::function<void()>& ours);
   /// After our own run: compares, and leaves the library's result in the operation's output.
   std::optional<Difference> finish(const Operation& operation);
 
  private:
+  /// Makes the copies, and the library's call on them.
+  NativeCall copy(const Operation& operation, MPI_Comm comm);
   void start_magnitudes(NativeCall native, DataType type, MPI_Comm comm);
 
   int num_ranks_ = 1;

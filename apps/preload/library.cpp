@@ -31,9 +31,10 @@ constexpr int kMaxShadows = 128;
 // what a long vector takes. Programs that make a communicator, use it once and free it shall not pay for that.
 constexpr std::int64_t kCallsToSetUp = 16;
 constexpr std::int64_t kBytesToSetUp = 4 << 20;
-// What decides who takes a call: it is the same on all ranks.
-constexpr std::array<const char*, 8> kSameEverywhere{"GAR_DISABLE",    "GAR_CHECK",    "GAR_MIN_BYTES", "GAR_MIN_BYTES",
-                                                     "GAR_FAKE_HOSTS", "GAR_TOPOLOGY", "GAR_LIMIT",     "GAR_EXPLORE"};
+// What decides who takes a call: it is the same on all ranks. GAR_COMPARE checks as well, so it comes first.
+constexpr std::array<const char*, 9> kSameEverywhere{"GAR_DISABLE",   "GAR_COMPARE",   "GAR_CHECK",
+                                                     "GAR_MIN_BYTES", "GAR_MIN_BYTES", "GAR_FAKE_HOSTS",
+                                                     "GAR_TOPOLOGY",  "GAR_LIMIT",     "GAR_EXPLORE"};
 constexpr double kNoLimit = 1e9;  // ranks of a program may be as late as they like
 
 /// Ranks of another job (MPI_Comm_spawn) have decided without us whether they take calls over. All ranks of `comm` come
@@ -87,6 +88,7 @@ void Library::start() {
   MPI_Query_thread(&level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  is_alone_ = size == 1;
   allows_threads_ = level == MPI_THREAD_MULTIPLE;
   process_ = process_number();
   if (size == 1) return;
@@ -136,8 +138,8 @@ void Library::agree(const std::string& trouble) {
   const Vote ours{
       static_cast<std::int64_t>(allows_threads_),
       trouble.empty() ? 0 : 1,
-      {static_cast<std::uint64_t>(settings_.is_disabled), static_cast<std::uint64_t>(settings_.checks),
-       static_cast<std::uint64_t>(settings_.min_bytes),
+      {static_cast<std::uint64_t>(settings_.is_disabled), static_cast<std::uint64_t>(settings_.compares),
+       static_cast<std::uint64_t>(settings_.checks), static_cast<std::uint64_t>(settings_.min_bytes),
        static_cast<std::uint64_t>(settings_.min_bytes_nonblocking),  // set to what is the default, or not set
        static_cast<std::uint64_t>(num_fake_hosts_), options_.topology ? hash_of(*options_.topology) : 0,
        std::bit_cast<std::uint64_t>(limit_), options_.explores.value_or(kExploresOverMpi) ? 1U : 0U},
@@ -185,6 +187,13 @@ Observer Library::make_observer(int size) {
       statistics_.add(operation, size, report, seconds);
     };
   }
+  if (settings_.closes) out.on_time = [this](double seconds) { statistics_.count_taken(seconds); };
+  if (settings_.compares) {
+    out.on_turns = [this, size](const Operation& operation, const Turns& turns) {
+      statistics_.add_turns(operation, size, turns);
+    };
+  }
+  out.most_checked_bytes = settings_.most_checked_bytes;
   out.on_check = [this] { ++num_checked_; };
   out.on_difference = [this, size](const Operation& operation, const Difference& difference) {
     ++num_differences_;
@@ -331,6 +340,7 @@ void await_reader() {
 }  // namespace
 
 bool Library::stop() {
+  if (settings_.closes && is_alone_ && is_own_process()) say("warning: one rank alone: there is nothing to take over");
   if (!is_active() || !is_own_process()) return false;
   const Inside inside;
   is_active_ = false;
@@ -347,6 +357,9 @@ bool Library::stop() {
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (settings_.reports && rank_ == 0) say(statistics_.table(mpi_name_, size));
+  if (settings_.compares && rank_ == 0) say(statistics_.turns_table(mpi_name_));
+  if (settings_.closes && !settings_.reports && rank_ == 0)
+    say(statistics_.closing_line(mpi_name_, settings_.compares));
   if (!settings_.checks) return false;
   const auto num_differences = all_reduce_politely(MPI_COMM_WORLD, num_differences_.load(), MPI_SUM);
   const auto num_checked = all_reduce_politely(MPI_COMM_WORLD, num_checked_.load(), MPI_SUM);

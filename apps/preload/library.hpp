@@ -107,6 +107,7 @@ class Library {
   std::string mpi_name_;
   std::atomic<bool> is_active_{false};
   bool allows_threads_ = false;
+  bool is_alone_ = false;  ///< one rank
   int rank_ = 0;
   std::string told_;  ///< why the last communicator was left alone
   std::uint64_t process_ = 0;

@@ -23,6 +23,11 @@ std::string_view name_of(const Operation& operation) {
 Shadow::Shadow(Communicator communicator, OwnedComm check_comm, Observer observer)
     : check_comm_(std::move(check_comm)), observer_(std::move(observer)), communicator_(std::move(communicator)) {}
 
+bool Shadow::is_checked(const Operation& operation) const {
+  return check_comm_.get() != MPI_COMM_NULL &&
+         in_bytes(operation.call, size()) + out_bytes(operation.call, size()) <= observer_.most_checked_bytes;
+}
+
 /// What comes before an operation runs.
 void Shadow::prepare(Job& job) {
   const CollectiveCall& call = job.operation.call;
@@ -40,6 +45,7 @@ void Shadow::observe(Job& job) {
   // It did not run before those that came before it were over.
   const std::chrono::duration<double> seconds = Clock::now() - std::max(job.begin, idle_since_.load());
   if (job.report != nullptr) observer_.on_run(job.operation, *job.report, seconds.count());
+  if (observer_.on_time) observer_.on_time(seconds.count());
   if (!job.check) return;
   observer_.on_check();
   if (const auto difference = job.check->finish(job.operation)) observer_.on_difference(job.operation, *difference);
@@ -54,9 +60,20 @@ void Shadow::run(const Operation& operation) {
   const Inside inside;
   Job job;
   job.operation = operation;
-  if (check_comm_.get() != MPI_COMM_NULL) job.check.emplace().start(operation, check_comm_.get());
-  prepare(job);
-  communicator_.run(operation.call);
+  if (is_checked(operation) && observer_.on_turns) {
+    const auto ours = [&] {
+      prepare(job);
+      communicator_.run(operation.call);
+    };
+    const Turns turns = job.check.emplace().take_turns(operation, check_comm_.get(), is_ours_first_, ours);
+    is_ours_first_ = !is_ours_first_;
+    observer_.on_turns(operation, turns);
+    job.begin = Clock::now() - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(turns.ours));
+  } else {
+    if (is_checked(operation)) job.check.emplace().start(operation, check_comm_.get());
+    prepare(job);
+    communicator_.run(operation.call);
+  }
   observe(job);
 }
 
@@ -79,7 +96,7 @@ void Shadow::start(const Operation& operation, MPI_Request* request) {
   const Inside inside;
   const auto job = std::make_shared<Job>();
   job->operation = operation;
-  if (check_comm_.get() != MPI_COMM_NULL) job->check.emplace().start(operation, check_comm_.get());
+  if (is_checked(operation)) job->check.emplace().start(operation, check_comm_.get());
   job->pending = std::make_shared<Pending>();
   auto state = std::make_unique<std::shared_ptr<Pending>>(job->pending);
   check_mpi(MPI_Grequest_start(query, release, cancel, state.get(), &job->pending->request), "MPI_Grequest_start");

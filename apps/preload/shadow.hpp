@@ -27,6 +27,9 @@ namespace gar::preload {
 /// Told about every operation that has run, by the thread that has run it.
 struct Observer {
   std::function<void(const Operation&, const PlanReport&, double seconds)> on_run;  ///< may be empty
+  std::function<void(double seconds)> on_time;                                      ///< the same, in short
+  std::function<void(const Operation&, const Turns&)> on_turns;  ///< may be empty: calls are not run in turns
+  std::int64_t most_checked_bytes = 0;                           ///< a call with more in its copies is not compared
   std::function<void(const Operation&, const Difference&)> on_difference;
   std::function<void()> on_check;                    ///< before a comparison
   std::function<void(const std::string&)> on_error;  ///< of a non-blocking operation
@@ -68,6 +71,7 @@ class Shadow {
   static int query(void* state, MPI_Status* status);
   static int release(void* state);
   static int cancel(void* state, int is_complete);
+  [[nodiscard]] bool is_checked(const Operation& operation) const;
   void prepare(Job& job);
   void observe(Job& job);
   void complete(Job& job, std::exception_ptr error);
@@ -76,6 +80,7 @@ class Shadow {
   Observer observer_;
   /// The last part is the algorithm, which changes while a size is measured. Used by calls of the program only.
   std::map<std::tuple<Collective, std::int64_t, DataType, std::string>, PlanReport> reports_;
+  bool is_ours_first_ = true;                    ///< of the calls that are made in turns; the same on all ranks
   std::atomic<Clock::time_point> idle_since_{};  ///< when the last non-blocking operation was over
   Communicator communicator_;                    ///< the first to go: it completes what is under way
 };

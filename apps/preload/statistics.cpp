@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 #include <vector>
 
 #include "runtime/exploration.hpp"
@@ -65,6 +67,25 @@ std::string decision_words(const Decision& decision, int num_ranks) {
                      decision.is_settled ? "wins" : "leads", gain, words_of(decision), share, decision.num_calls);
 }
 
+/// "4 KiB .. 8 KiB"
+std::string size_class(int width) {
+  if (width <= 1) return in_bytes(static_cast<std::uint64_t>(width));
+  return fmt::format("{} .. {}", in_bytes(std::uint64_t{1} << (width - 1)), in_bytes(std::uint64_t{1} << width));
+}
+
+double median(std::vector<float> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// "12.3 us"
+std::string in_time(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} s", seconds);
+}
+
 }  // namespace
 
 void Statistics::add(const Operation& operation, int num_ranks, const PlanReport& report, double seconds) {
@@ -97,6 +118,67 @@ void Statistics::add_decisions(const Decisions& decisions) {
   decisions_.push_back(decisions);
 }
 
+void Statistics::count_taken(double seconds) {
+  num_taken_.fetch_add(1, std::memory_order_relaxed);
+  taken_nanoseconds_.fetch_add(static_cast<std::int64_t>(seconds * 1e9), std::memory_order_relaxed);
+}
+
+void Statistics::add_turns(const Operation& operation, int num_ranks, const Turns& turns) {
+  const std::int64_t bytes = vector_bytes(operation.call, num_ranks);
+  const std::lock_guard lock(mutex_);
+  Pairs& pairs =
+      turns_[{std::string(name_of(operation)), num_ranks, std::bit_width(static_cast<std::uint64_t>(bytes))}];
+  if (!std::exchange(pairs.has_first, true)) return;
+  ++pairs.num_calls;
+  pairs.sum.ours += turns.ours;
+  pairs.sum.theirs += turns.theirs;
+  if (pairs.ours.size() == kMostSamples) return;
+  pairs.ours.push_back(static_cast<float>(turns.ours));
+  pairs.theirs.push_back(static_cast<float>(turns.theirs));
+}
+
+std::string Statistics::turns_table(std::string_view library) const {
+  const std::lock_guard lock(mutex_);
+  std::string out;
+  Turns sum;
+  std::int64_t num_calls = 0;
+  for (const auto& [key, pairs] : turns_) {
+    if (pairs.num_calls == 0) continue;
+    const auto& [function, ranks, width] = key;
+    if (out.empty()) {
+      out = fmt::format(
+          "the same calls here and in {}, in turns (medians):\n{:<24} {:>5} {:>10} {:>5} {:>8} {:>8} {:>6}\n", library,
+          "function", "ranks", "size", "calls", "gar", "MPI", "speed");
+    }
+    const double ours = median(pairs.ours);
+    const double theirs = median(pairs.theirs);
+    out += fmt::format("{:<24} {:>5} {:>10} {:>5} {:>8} {:>8} {:>5.2f}x\n", function, ranks,
+                       "< " + in_bytes(std::uint64_t{1} << std::max(width, 1)), pairs.num_calls, in_time(ours),
+                       in_time(theirs), theirs / ours);
+    sum.ours += pairs.sum.ours;
+    sum.theirs += pairs.sum.theirs;
+    num_calls += pairs.num_calls;
+  }
+  if (num_calls == 0)
+    return "warning: nothing was compared with " + std::string(library) + ": no size was called twice";
+  return out + fmt::format("all {} calls: {} here, {} with {}: {:.2f} times as fast", num_calls, in_time(sum.ours),
+                           in_time(sum.theirs), library, sum.theirs / sum.ours);
+}
+
+std::string Statistics::closing_line(std::string_view library, bool has_compared) const {
+  const std::int64_t num_taken = num_taken_;
+  const std::int64_t num_calls = num_taken + num_passed_;
+  if (num_calls == 0) {
+    return "warning: no call was taken over: rank 0 has called neither MPI_Allreduce nor its relatives";
+  }
+  if (num_taken == 0) {
+    return fmt::format("warning: no call was taken over; {} {} left to {} (why: gar mpirun --debug)", num_calls,
+                       num_calls == 1 ? "was" : "were", library);
+  }
+  return fmt::format("{} of {} calls taken over, {} on rank 0 (more: gar mpirun --debug{})", num_taken, num_calls,
+                     in_time(static_cast<double>(taken_nanoseconds_) * 1e-9), has_compared ? "" : " or --compare");
+}
+
 std::string Statistics::table(std::string_view library, int world_size) const {
   const std::lock_guard lock(mutex_);
   Row taken;
@@ -118,9 +200,7 @@ std::string Statistics::table(std::string_view library, int world_size) const {
   }
   for (const auto& [key, row] : rows_) {
     const auto& [function, ranks, width, plan] = key;
-    const std::string size = width <= 1 ? in_bytes(static_cast<std::uint64_t>(width))
-                                        : fmt::format("{} .. {}", in_bytes(std::uint64_t{1} << (width - 1)),
-                                                      in_bytes(std::uint64_t{1} << width));
+    const std::string size = size_class(width);
     out += fmt::format("\n{:<26} {:>20} {:>6} {:>8} {:>11.4g} {:>11}  {}", function, size, ranks, row.num_calls,
                        row.seconds, row.has_expected ? fmt::format("{:.4g}", row.expected) : "-", plan);
   }

@@ -2,12 +2,13 @@
 // the ranks of an MPI job.
 //
 //   auto ranks = gar::thread_communicators(4);          // one per thread
-//   ranks[r].all_reduce(std::span(gradient));           // in place, sum
+//   ranks[r].all_reduce(gradient);                      // in place, sum
 //
 // Every rank of a communicator makes the same calls in the same order, as in MPI. A communicator may be used by one
 // thread at a time; different communicators are independent. See docs/runtime.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -16,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "gar/decisions.hpp"
@@ -87,6 +89,16 @@ struct CommunicatorOptions {
   /// Where notes go: which plan runs and why, once per size class. GAR_DEBUG=INFO without this: standard error.
   std::function<void(std::string_view)> log;
 };
+
+/// Elements that lie one after the other: what a std::span can be made of.
+template <class Range>
+concept ContiguousRange = requires(std::remove_reference_t<Range>& range) {
+  std::span(range);
+};
+/// One whose elements live on after the statement: a named range, or a std::span.
+template <class Range>
+concept LastingRange = ContiguousRange<Range> &&
+    (std::is_lvalue_reference_v<Range> || std::ranges::enable_borrowed_range<std::remove_cvref_t<Range>>);
 
 /// What ran, for reports.
 struct PlanReport {
@@ -237,45 +249,96 @@ class Communicator {
   /// true where nothing is explored.
   [[nodiscard]] bool is_settled(std::int64_t count, DataType type) const;
 
-  /// all_reduce in place, with the element type of the span.
-  template <class T>
-  void all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
-    all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(), op);
+  /// The same for contiguous ranges: a std::vector, a std::array, a std::span, an array of C. The type of the elements
+  /// is theirs, and so are the numbers of elements. Throws InvalidArgument when the sizes do not fit each other.
+  ///
+  ///   comm.all_reduce(gradient);         // in place
+  ///   comm.all_reduce(gradient, total);  // gradient stays as it is
+  ///
+  /// In place.
+  template <ContiguousRange Values>
+  void all_reduce(Values&& values, ReduceOp op = ReduceOp::kSum) {
+    run(call_of<Collective::kAllReduce>(values, values, op));
   }
-  /// all_reduce with the element type of the spans. Throws InvalidArgument when their sizes differ.
-  template <class T>
-  void all_reduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
-    require(in.size() == out.size(), "all_reduce: `in` and `out` must have the same size");
-    all_reduce(in.data(), out.data(), static_cast<std::int64_t>(in.size()), data_type_of<T>(), op);
+  /// `in` and `out` have the same size.
+  template <ContiguousRange In, ContiguousRange Out>
+  void all_reduce(In&& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
+    run(call_of<Collective::kAllReduce>(in, out, op));
   }
-  /// reduce_scatter of size() * out.size() elements. Throws InvalidArgument when the sizes do not fit.
-  template <class T>
-  void reduce_scatter(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
-    require(in.size() == out.size() * static_cast<std::size_t>(size()),
-            "reduce_scatter: `in` must be size() times as long as `out`");
-    reduce_scatter(in.data(), out.data(), static_cast<std::int64_t>(out.size()), data_type_of<T>(), op);
+  /// `in` is size() times as long as `out`.
+  template <ContiguousRange In, ContiguousRange Out>
+  void reduce_scatter(In&& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
+    run(call_of<Collective::kReduceScatter>(in, out, op));
   }
-  /// all_gather of in.size() elements per rank. Throws InvalidArgument when the sizes do not fit.
-  template <class T>
-  void all_gather(std::span<const T> in, std::span<T> out) {
-    require(out.size() == in.size() * static_cast<std::size_t>(size()),
-            "all_gather: `out` must be size() times as long as `in`");
-    all_gather(in.data(), out.data(), static_cast<std::int64_t>(in.size()), data_type_of<T>());
+  /// `out` is size() times as long as `in`.
+  template <ContiguousRange In, ContiguousRange Out>
+  void all_gather(In&& in, Out&& out) {
+    run(call_of<Collective::kAllGather>(in, out, ReduceOp::kSum));
   }
-  /// start_all_reduce in place.
-  template <class T>
-  [[nodiscard]] Request start_all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
-    return start_all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(),
-                            op);
+  /// all_reduce in place, non-blocking. What is passed must outlive the operation, so here and below the compiler
+  /// refuses a vector that ends with the statement.
+  template <LastingRange Values>
+  [[nodiscard]] Request start_all_reduce(Values&& values, ReduceOp op = ReduceOp::kSum) {
+    return start(call_of<Collective::kAllReduce>(values, values, op));
   }
-  /// prepare_all_reduce in place.
-  template <class T>
-  [[nodiscard]] Request prepare_all_reduce(std::span<T> values, ReduceOp op = ReduceOp::kSum) {
-    return prepare_all_reduce(values.data(), values.data(), static_cast<std::int64_t>(values.size()), data_type_of<T>(),
-                              op);
+  /// all_reduce, non-blocking.
+  template <LastingRange In, LastingRange Out>
+  [[nodiscard]] Request start_all_reduce(In&& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
+    return start(call_of<Collective::kAllReduce>(in, out, op));
+  }
+  /// reduce_scatter, non-blocking.
+  template <LastingRange In, LastingRange Out>
+  [[nodiscard]] Request start_reduce_scatter(In&& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
+    return start(call_of<Collective::kReduceScatter>(in, out, op));
+  }
+  /// all_gather, non-blocking.
+  template <LastingRange In, LastingRange Out>
+  [[nodiscard]] Request start_all_gather(In&& in, Out&& out) {
+    return start(call_of<Collective::kAllGather>(in, out, ReduceOp::kSum));
+  }
+  /// all_reduce in place, persistent.
+  template <LastingRange Values>
+  [[nodiscard]] Request prepare_all_reduce(Values&& values, ReduceOp op = ReduceOp::kSum) {
+    return prepare(call_of<Collective::kAllReduce>(values, values, op));
+  }
+  /// all_reduce, persistent.
+  template <LastingRange In, LastingRange Out>
+  [[nodiscard]] Request prepare_all_reduce(In&& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
+    return prepare(call_of<Collective::kAllReduce>(in, out, op));
+  }
+  /// reduce_scatter, persistent.
+  template <LastingRange In, LastingRange Out>
+  [[nodiscard]] Request prepare_reduce_scatter(In&& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
+    return prepare(call_of<Collective::kReduceScatter>(in, out, op));
+  }
+  /// all_gather, persistent.
+  template <LastingRange In, LastingRange Out>
+  [[nodiscard]] Request prepare_all_gather(In&& in, Out&& out) {
+    return prepare(call_of<Collective::kAllGather>(in, out, ReduceOp::kSum));
   }
 
  private:
+  /// The operation on two ranges. Throws InvalidArgument when their sizes do not fit each other.
+  template <Collective kWhat, class In, class Out>
+  [[nodiscard]] CollectiveCall call_of(In& in, Out& out, ReduceOp op) const {
+    const std::span from(in);
+    const std::span to(out);
+    using Element = typename decltype(from)::value_type;
+    static_assert(std::is_same_v<Element, typename decltype(to)::value_type>,
+                  "`in` and `out` must have elements of the same type");
+    static_assert(!std::is_const_v<typename decltype(to)::element_type>,
+                  "the result needs elements that are not const");
+    const auto num_ranks = static_cast<std::size_t>(size());
+    if constexpr (kWhat == Collective::kReduceScatter) {
+      require(from.size() == to.size() * num_ranks, "reduce_scatter: `in` must be size() times as long as `out`");
+    } else if constexpr (kWhat == Collective::kAllGather) {
+      require(to.size() == from.size() * num_ranks, "all_gather: `out` must be size() times as long as `in`");
+    } else {
+      require(from.size() == to.size(), "all_reduce: `in` and `out` must have the same size");
+    }
+    const std::size_t count = kWhat == Collective::kReduceScatter ? to.size() : from.size();
+    return {kWhat, from.data(), to.data(), static_cast<std::int64_t>(count), data_type_of<Element>(), op};
+  }
   Request make_request(const CollectiveCall& call, Completion on_complete);
   static void require(bool condition, const char* message) {
     if (!condition) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "gar/language.hpp"
+
 namespace gar {
 
 /// The type of an element. The values are part of the C interface (gar.h).

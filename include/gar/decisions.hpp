@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gar/language.hpp"
+
 namespace gar {
 
 /// One way of running the operations of a size class.

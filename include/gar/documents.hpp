@@ -66,7 +66,8 @@ struct SimulationDetail {
   std::int64_t max_links = -1;  ///< busiest links; -1: all
   bool all_hops = false;        ///< the critical path hop by hop instead of condensed
 };
-/// Schema "gar.simulate/2": one plan, or several, best first. `is_complete` is false when plans are missing.
+/// Schema "gar.simulate/2": "results" has all plans, best first; the fields beside it are those of the best one.
+/// `is_complete` is false when plans are missing.
 std::string simulate_document(const Scene& scene, const std::vector<SimulatedPlan>& plans, bool is_complete,
                               const SimulationDetail& detail);
 /// Schema "gar.trace/1": what a trace is about, on one line without a newline. `error` says why the simulation failed;
@@ -83,6 +84,20 @@ std::string profile_document(const Profile& profile, const std::string& file);
 /// Schema "gar.profile-diff/1"; `before` and `after` are the two files.
 std::string profile_diff_document(const std::vector<ProfileChange>& changes, const std::string& before,
                                   const std::string& after);
+
+/// The answer of `gar demo`: an AllReduce of ours, and one of somebody else's.
+struct DemoAnswer {
+  std::string where;             ///< "cluster", "processes" or "simulator"
+  std::int64_t num_ranks = 0;    ///< of both
+  std::int64_t bytes = 0;        ///< of the vector
+  std::string algorithm;         ///< what ran
+  double seconds = 0;            ///< ours
+  double predicted_seconds = 0;  ///< of ours, by the model
+  std::string other;             ///< "Open MPI 4.1.4"
+  double other_seconds = 0;      ///< the other's; 0: there was none
+};
+/// Schema "gar.demo/1".
+std::string demo_document(const DemoAnswer& answer);
 
 /// The answer of `gar diagnose`.
 struct DiagnoseAnswer {

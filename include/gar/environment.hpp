@@ -173,6 +173,15 @@ inline constexpr EnvironmentVariable kCheck{
     .accepted = "0 or 1",
     .otherwise = "0",
     .sentence = "1: every call that is taken over is also made with the MPI library's own function, and compared."};
+/// GAR_COMPARE: measures calls here and in the MPI library, in turns.
+inline constexpr EnvironmentVariable kCompare{
+    .name = "GAR_COMPARE",
+    .reader = EnvironmentReader::kPreload,
+    .accepted = "0 or 1",
+    .otherwise = "0",
+    .sentence =
+        "1: every blocking call that is taken over, up to 256 MiB, runs here and in the MPI library, in turns. Results "
+        "are compared as with `GAR_CHECK=1`, and a table at the end has the times of both."};
 /// GAR_MIN_BYTES: the smallest vector that is taken over from the MPI library.
 inline constexpr EnvironmentVariable kMinBytes{
     .name = "GAR_MIN_BYTES",
@@ -213,10 +222,18 @@ inline constexpr EnvironmentVariable kStarted{.name = "GAR_BENCH_STARTED",
                                                   "the mpirun that they start: the ranks end when "
                                                   "that process does."};
 
+/// GAR_MPIRUN: set by `gar mpirun` for the ranks that it starts.
+inline constexpr EnvironmentVariable kMpirun{
+    .name = "GAR_MPIRUN",
+    .reader = EnvironmentReader::kInternal,
+    .accepted = "1, or where that command looks for a sign of its ranks, `PID.FD.TOKEN`",
+    .otherwise = "not set",
+    .sentence = "Set by `gar mpirun`: rank 0 says at the end how many calls were taken over."};
+
 /// All variables, in the order of the documentation.
-inline constexpr EnvironmentVariable kAll[] = {kLimit,      kInputTimeout, kAlgo,      kTopology,  kTimeout, kStaging,
-                                               kMaxSenders, kDebug,        kExplore,   kDecisions, kDisable, kCheck,
-                                               kMinBytes,   kThreads,      kFakeHosts, kStarted};
+inline constexpr EnvironmentVariable kAll[] = {kLimit,      kInputTimeout, kAlgo,    kTopology,  kTimeout, kStaging,
+                                               kMaxSenders, kDebug,        kExplore, kDecisions, kDisable, kCheck,
+                                               kCompare,    kMinBytes,     kThreads, kFakeHosts, kStarted, kMpirun};
 
 /// The value, or an empty text when the variable is not set, or when the program has more rights than who has called it
 /// (set-user-id, set-group-id, file capabilities).

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "gar/language.hpp"
+
 namespace gar {
 
 /// Base of everything the library throws; `what()` says what is wrong, where, and what is expected.

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "gar/language.hpp"
+
 namespace gar {
 
 /// Writes a file through `write`. An existing file, or link, is replaced only once the new one is complete; a file of

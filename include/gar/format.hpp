@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "gar/language.hpp"
+
 namespace gar {
 
 /// "1.234 s", "12.34 ms", "45.60 us", "7.000 ns": `digits` significant digits, "0 s" for nothing.

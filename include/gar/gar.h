@@ -188,6 +188,21 @@ void gar_request_free(gar_request* request);
 gar_status gar_reduce(gar_type type, gar_op op, void* out, const void* const* operands, int num_operands,
                       int64_t count);
 
+/// Without any communicator: what the algorithms cost on a network, best first. `topology`: a file, or as on the
+/// command line ("tree:16x24"). `algorithms`: as on the command line ("ring,hcps:8x3"); NULL: all. *json becomes the
+/// document that gar predict --json prints (schema gar.predict/1); free it with gar_text_free. On failure nothing is
+/// written, here and below.
+gar_status gar_predict(const char* topology, int64_t count, gar_type type, const char* algorithms, char** json);
+/// The plan of an AllReduce for a network. `algorithm`: NULL is gentree+. *json becomes the plan file that gar plan -o
+/// writes, which gar_verify reads and which options.plan_file can name; free it with gar_text_free.
+gar_status gar_plan(const char* topology, int64_t count, gar_type type, const char* algorithm, char** json);
+/// Proves a plan. `plan`: the path of a plan file, or the text of one, which begins with '{'. *is_proved becomes 1 when
+/// it is correct and 0 when it is not. *json becomes the document that gar verify --json prints (schema gar.verify/1),
+/// with the first counter-example; free it with gar_text_free. `json` may be NULL.
+gar_status gar_verify(const char* plan, int* is_proved, char** json);
+/// Frees what one of these has written. NULL is allowed.
+void gar_text_free(char* text);
+
 #ifdef __cplusplus
 }
 #endif

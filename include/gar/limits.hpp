@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "gar/language.hpp"
+
 namespace gar {
 
 /// The largest alpha (in seconds), mu (per message), beta, epsilon, gamma and delta (in seconds per float).

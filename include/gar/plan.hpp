@@ -35,6 +35,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gar/language.hpp"
+
 namespace gar {
 
 /// What a plan computes.

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "gar/language.hpp"
+
 namespace gar {
 
 /// The value in the middle, or the mean of the two in the middle; 0 when there are none.

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "gar/language.hpp"
+
 /// GenAllReduce: plans, proves, prices, simulates and runs AllReduce. The main page says which header answers which
 /// question.
 namespace gar {

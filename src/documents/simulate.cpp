@@ -113,11 +113,7 @@ std::string simulate_document(const Scene& scene, const std::vector<SimulatedPla
                               const SimulationDetail& detail) {
   Json document = documents::begin_scene(scene, "gar.simulate/2");
   document["count"] = scene.size.count;
-  const bool is_single = plans.size() == 1 && is_complete == plans.front().simulation.is_complete;
-  if (is_single) {
-    add_simulation(scene.topology, plans.front(), detail, document);
-    return documents::text_of(document);
-  }
+  add_simulation(scene.topology, plans.front(), detail, document);
   document["complete"] = is_complete;
   document["best"] = plans.front().simulation.is_complete ? Json(plans.front().algorithm) : Json(nullptr);
   document["results"] = Json::array();

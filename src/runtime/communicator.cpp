@@ -188,10 +188,15 @@ void check_size(int size, const char* function) {
 void check_membership(std::string_view name, int rank, int size, const char* function) {
   check_size(size, function);
   const auto is_fine = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
-  if (name.empty() || name.size() > 100 || !std::all_of(name.begin(), name.end(), is_fine)) {
+  constexpr const char* kAccepted = "accepted are 1 to 100 letters, digits, '-', '_' and '.'";
+  if (name.empty() || name.size() > 100) {
     throw InvalidArgument(
-        fmt::format("{}: the name '{}' has {} characters; accepted are 1 to 100 letters, digits, '-', '_' and '.'",
-                    function, name.substr(0, 100), name.size()));
+        fmt::format("{}: the name '{}' has {} characters; {}", function, name.substr(0, 100), name.size(), kAccepted));
+  }
+  const auto wrong = std::find_if_not(name.begin(), name.end(), is_fine);
+  if (wrong != name.end()) {
+    throw InvalidArgument(fmt::format("{}: the name '{}' has a '{}', its character {}; {}", function, name, *wrong,
+                                      wrong - name.begin() + 1, kAccepted));
   }
   if (rank < 0 || rank >= size) {
     throw InvalidArgument(fmt::format("{}: rank {} of {}; accepted are 0 to {}", function, rank, size, size - 1));

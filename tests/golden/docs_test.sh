@@ -2,7 +2,7 @@
 # Runs the ```console blocks of the documents and compares them with what they show: docs_test.sh [--update] GAR ROOT
 #
 # In such a block, "$ command" lines are commands and the lines below what they print (standard output, then standard
-# error). The commands of a document run one after the other in one directory, where `data` leads to data/.
+# error). The commands of a document run one after the other in one directory, where `data` and `examples` lead to those folders.
 # shellcheck source=tests/golden/lib.sh
 source "$(dirname "$0")/lib.sh"
 update=''
@@ -39,6 +39,7 @@ for document in "$root/README.md" "$root"/docs/*.md; do
   rm -rf "$work/run"
   mkdir "$work/run"
   ln -s "$root/data" "$work/run/data"
+  ln -s "$root/examples" "$work/run/examples"
   (cd "$work/run" && render <"$document" >"$work/actual")
   accept_or_compare "$update" "$document" "$work/actual" "${document#"$root"/}" || failed=1
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Code in the documents comes from the examples: snippets_test.sh GAR ROOT
 #
-# The lines of a block that starts with "// examples/NAME" stand in that file, in this order; "..." stands for what is
+# The lines of a block that starts with "// examples/NAME", or "# examples/NAME" in Python, stand in that file, in this order; "..." stands for what is
 # left out. Indentation does not count.
 # shellcheck source=tests/golden/lib.sh
 source "$(dirname "$0")/lib.sh"
@@ -31,15 +31,15 @@ for document in "$root/README.md" "$root"/docs/*.md; do
   name=${document#"$root"/}
   block='' example='' is_inside=''
   while IFS= read -r line || [[ -n $line ]]; do
-    if [[ -z $is_inside && ($line == '```cpp' || $line == '```c') ]]; then
+    if [[ -z $is_inside && ($line == '```cpp' || $line == '```c' || $line == '```python') ]]; then
       is_inside=1 block='' example=''
     elif [[ -n $is_inside && $line == '```' ]]; then
       is_inside=''
       [[ -n $example ]] || continue
       blocks=$((blocks + 1))
       check "$name" "$example" <<<"$block" || failed=1
-    elif [[ -n $is_inside && -z $block && $line == '// examples/'* ]]; then
-      example=${line#// }
+    elif [[ -n $is_inside && -z $block && ($line == '// examples/'* || $line == '# examples/'*) ]]; then
+      example=${line#* }
     elif [[ -n $is_inside ]]; then
       block+=$line$'\n'
     fi

@@ -15,20 +15,26 @@ mv "$work/first" "$work/usr" # the package can be moved
 "$work/usr/bin/gar" --version
 for file in share/man/man1/gar.1 share/bash-completion/completions/gar share/zsh/site-functions/_gar \
   share/fish/vendor_completions.d/gar.fish include/gar/topology.hpp include/gar/gar.h include/gar/gar_mpi.h include/gar/gar_cuda.h include/gar/cuda.hpp \
-  share/gar/gar.spdx.json; do
+  share/gar/gar.spdx.json share/gar/topologies/mixed-fleet.json share/gar/testbed/cluster share/doc/gar/LICENSE share/doc/gar/README.md \
+  share/doc/gar/docs/quickstart.md share/doc/gar/docs/img/networks.svg share/doc/gar/examples/04_threads.cpp include/gar/gar.hpp; do
   [[ -s $work/usr/$file ]] || {
     echo "not installed: $file"
     exit 1
   }
 done
 
+# The topologies are known by name, wherever one stands.
+(cd / && "$work/usr/bin/gar" topo check mixed-fleet) >/dev/null
+# The installed virtual cluster is found by gar demo; it says what it is.
+"$work/usr/share/gar/testbed/cluster" --help >/dev/null
+
 # How we compile and link ourselves is nothing that our users must do.
 ! grep -rnE 'FORTIFY|fstack|fcf-protection|fvisibility|relro|[^a-z]-pie|fPIE' "$work"/usr/lib*/cmake/gar "$work"/usr/lib*/*/cmake/gar \
   "$work"/usr/lib*/pkgconfig "$work"/usr/lib*/*/pkgconfig 2>/dev/null || exit 1
 "$here/../unit/runpath_check.sh" "$work/usr"
 
-# With CMake: consumer uses C++, consumer_c C.
-for project in consumer consumer_c; do
+# With CMake: consumer uses C++, consumer_c C and the static library, consumer_shared C alone and the shared one.
+for project in consumer consumer_c consumer_shared; do
   "$cmake" -S "$here/$project" -B "$work/$project" -G Ninja -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_C_COMPILER="$cc" \
     -DCMAKE_PREFIX_PATH="$work/usr" --no-warn-unused-cli >"$work/log" 2>&1 || {
     cat "$work/log"
@@ -39,6 +45,25 @@ done
 "$work/consumer/consumer" >"$work/cmake_output"
 "$work/consumer/runtime_consumer" >>"$work/cmake_output"
 "$work/consumer_c/consumer_c" >>"$work/cmake_output"
+"$work/consumer_shared/consumer_shared" >>"$work/cmake_output"
+
+# A component that is not there: the message says which are.
+mkdir "$work/missing"
+echo 'cmake_minimum_required(VERSION 3.25)
+project(missing LANGUAGES C)
+find_package(gar 0.1 REQUIRED COMPONENTS mpi)' >"$work/missing/CMakeLists.txt"
+if "$cmake" -S "$work/missing" -B "$work/missing/build" -DCMAKE_PREFIX_PATH="$work/usr" -DCMAKE_C_COMPILER="$cc" >"$work/log" 2>&1; then
+  echo "find_package(gar COMPONENTS mpi) finds something"
+  exit 1
+fi
+tr -s ' \n' ' ' <"$work/log" | grep -q "no component 'mpi'; this build of GenAllReduce has: runtime c measure" || {
+  cat "$work/log"
+  exit 1
+}
+# An older language is named as the reason, first.
+echo '#include "gar/gar.hpp"' >"$work/old.cpp"
+if "$cxx" -std=c++17 -I "$work/usr/include" -fsyntax-only "$work/old.cpp" 2>"$work/log"; then exit 1; fi
+grep -m 1 error "$work/log" | grep -q 'GenAllReduce needs C++20'
 
 # With pkg-config. A C program needs the C++ library, too: --static.
 PKG_CONFIG_PATH=$(dirname "$(find "$work/usr" -name gar.pc)")
@@ -52,6 +77,14 @@ read -ra flags <<<"$(pkg-config --cflags --libs gar-runtime)"
 read -ra flags <<<"$(pkg-config --static --cflags --libs gar-runtime)"
 "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror "$here/consumer_c/main.c" -o "$work/with_pkg_config" "${flags[@]}"
 "$work/with_pkg_config" >>"$work/pkg_config_output"
+read -ra flags <<<"$(pkg-config --cflags --libs gar-c)"
+"$cc" -std=c99 "$here/consumer_c/main.c" -o "$work/with_pkg_config" "${flags[@]}"
+library=$(dirname "$(find "$work/usr" -name libgar_c.so)")
+LD_LIBRARY_PATH=$library "$work/with_pkg_config" >>"$work/pkg_config_output"
+# It has a name with a version, and shows the C interface alone.
+readelf -d "$library/libgar_c.so" | grep -q 'SONAME.*libgar_c\.so\.[0-9]'
+! nm -D --defined-only "$library/libgar_c.so" | awk '{print $3}' | grep -v '^gar_' || exit 1
+nm -D --defined-only "$library/libgar_c.so" | grep -q ' gar_all_reduce$'
 cmp "$work/cmake_output" "$work/pkg_config_output"
 cat "$work/cmake_output"
 

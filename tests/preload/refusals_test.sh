@@ -57,6 +57,7 @@ for flavour in "${flavours[@]}"; do
     differs 'GAR_CHECK .*rank 1' GAR_CHECK=1 "${arguments[@]}"
     differs 'GAR_DISABLE .*rank 1' GAR_DISABLE=1 "${arguments[@]}"
   done
+  differs 'GAR_COMPARE .*rank 1' GAR_COMPARE=1 "$life" single
   differs 'GAR_FAKE_HOSTS .*rank 1' GAR_FAKE_HOSTS=3 "$life" single
   differs 'GAR_TOPOLOGY .*rank 1' GAR_TOPOLOGY=star:3 "$life" single
   differs 'GAR_LIMIT .*rank 1' GAR_LIMIT=2 "$life" single

@@ -27,7 +27,8 @@ for flavour in "${flavours[@]}"; do
   if for_this "$flavour"; then
     GAR_TEST_CORRUPT=1 runs 0 "$gar" mpirun --check -- "${mpirun[@]}" "$life" single
     results_are_right
-    says ' 0 differences'
+    grep -q '^gar: GAR_CHECK: .* 0 differences' err || fail "$flavour: no summary of the check"
+    [[ $(grep -c '^gar: ' err) == 2 ]] || fail "$flavour: more than the summary of the check and the closing line"
   fi
   for library in "$libraries"/*.so; do
     ! grep -q 'GAR_TEST_' "$library" || fail "$library knows a variable GAR_TEST_*"
@@ -94,6 +95,35 @@ for flavour in "${flavours[@]}"; do
     results_are_right
     grep -Eq '^gar: GAR_CHECK: 4 calls compared on 4 ranks, 0 differences' err || fail "$flavour: one server per host is refused"
   fi
+  # A line at the end, always; by hand there is none.
+  runs 0 "$gar" mpirun "${mpirun[@]}" "$life" single
+  results_are_right
+  says '[1-9][0-9]* of [0-9]+ calls taken over, [0-9.]+ [mu]?s on rank 0 \(more: gar mpirun --debug or --compare\)$'
+  runs 0 "$gar" mpirun --min-bytes 1GB "${mpirun[@]}" "$life" single
+  says 'warning: no call was taken over; [0-9]+ (was|were) left to (Open MPI|MPICH) [0-9.]+ \(why: gar mpirun --debug\)$'
+  runs 0 "$gar" mpirun mpirun."$flavour" -n 1 "$life" single
+  says 'warning: one rank alone'
+  # Nothing is reached.
+  runs 0 "$gar" mpirun mpirun."$flavour" -n 2 true
+  says 'warning: no rank on this host was reached'
+  # Every call here and in the MPI library, in turns: the program gets the library's results, both times are printed.
+  runs 0 "$gar" mpirun --compare mpirun."$flavour" -n 2 "$(program "$flavour" splits)" 1 1000 20
+  results_are_right
+  grep -Eq '^gar: MPI_Allreduce +2 +< 8 KiB +[1-9][0-9]* +[0-9.]+ [mu]?s +[0-9.]+ [mu]?s +[0-9.]+x$' err ||
+    fail "$flavour: no times of both"
+  grep -Eq '^gar: all [1-9][0-9]* calls: [0-9.]+ [mu]?s here, [0-9.]+ [mu]?s with (Open MPI|MPICH) [0-9.]+: [0-9.]+ times as fast$' err ||
+    fail "$flavour: no sum of both"
+  grep -Eq '^gar: GAR_CHECK: [1-9][0-9]* calls compared on 2 ranks, 0 differences$' err || fail "$flavour: no check"
+  # It finds what is wrong.
+  # shellcheck disable=SC2046
+  LD_PRELOAD=$spoil runs error "$gar" mpirun --compare "${mpirun[@]}" $(hand_on "$flavour" SPOIL_BLOCKING_COUNT=20000) "$life" single
+  grep -q '^gar: GAR_CHECK: 3 calls compared on 3 ranks, 3 differences' err || fail "$flavour: --compare finds no difference"
+  grep -q 'FAILED on rank 0 of 3: single: element 0 is wrong' err || fail "$flavour: the program did not get what MPI says"
+  # In front of the program, inside of the job.
+  runs 0 "${mpirun[@]}" "$gar" mpirun --check --min-bytes 0 -- "$life" single
+  results_are_right
+  grep -Eq '^gar: GAR_CHECK: 3 calls compared on 3 ranks, 0 differences' err || fail "$flavour: nothing is taken over inside of a job"
+  grep -Eq '^gar: [1-9][0-9]* of [0-9]+ calls taken over' err || fail "$flavour: no closing line inside of a job"
   # The program's own exit code.
   runs 5 "$gar" mpirun -- mpirun."$flavour" -n 1 sh -c 'exit 5'
 done

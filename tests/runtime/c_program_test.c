@@ -106,6 +106,40 @@ static void run_threads(void) {
   }
 }
 
+/* Prices, plans and proofs. */
+static void check_plans(void) {
+  char* text = NULL;
+  char* plan = NULL;
+  int is_proved = -1;
+  EXPECT(gar_predict("star:8", 1000000, GAR_FLOAT32, "ring,cps", &text) == GAR_OK);
+  EXPECT(strstr(text, "\"schema\": \"gar.predict/1\"") != NULL && strstr(text, "\"ring\"") != NULL);
+  gar_text_free(text);
+  EXPECT(gar_predict("star:8", 1000000, GAR_FLOAT32, NULL, &text) == GAR_OK);
+  EXPECT(strstr(text, "\"gentree+\"") != NULL);
+  gar_text_free(text);
+  EXPECT(gar_plan("star:8", 1000000, GAR_FLOAT64, NULL, &plan) == GAR_OK);
+  EXPECT(strstr(plan, "\"count\": 1000000") != NULL || strstr(plan, "\"count\":1000000") != NULL);
+  EXPECT(gar_verify(plan, &is_proved, &text) == GAR_OK && is_proved == 1);
+  EXPECT(strstr(text, "\"gar.verify/1\"") != NULL);
+  gar_text_free(text);
+  gar_text_free(plan);
+  /* Rank 1 sends nothing: a plan in order, and wrong. */
+  EXPECT(gar_verify("{\"schema\":\"gar.plan/2\",\"num_ranks\":2,\"num_units\":1,"
+                    "\"programs\":[[[0,[1,0,1],[]]],[[0,[],[0,0,1,1]]]]}",
+                    &is_proved, NULL) == GAR_OK);
+  EXPECT(is_proved == 0);
+  text = NULL;
+  EXPECT(gar_predict("star:0", 1, GAR_FLOAT32, NULL, &text) == GAR_ERROR_ARGUMENT && text == NULL);
+  EXPECT(gar_predict("star:8", 0, GAR_FLOAT32, NULL, &text) == GAR_ERROR_ARGUMENT);
+  EXPECT(strstr(gar_last_error(), "`count` is 0") != NULL);
+  EXPECT(gar_predict("star:8", 1, GAR_FLOAT32, "rign", &text) == GAR_ERROR_ARGUMENT);
+  EXPECT(gar_plan(NULL, 1, GAR_FLOAT32, NULL, &plan) == GAR_ERROR_ARGUMENT);
+  EXPECT(gar_plan("star:8", 1, 12, NULL, &plan) == GAR_ERROR_ARGUMENT);
+  EXPECT(gar_verify("/nowhere/plan.json", &is_proved, NULL) == GAR_ERROR_PARSE);
+  EXPECT(gar_verify("{", &is_proved, NULL) == GAR_ERROR_PARSE);
+  gar_text_free(NULL);
+}
+
 int main(void) {
   const uint16_t halves[3] = {0x3c00, 0x4000, 0x4200}; /* 1, 2, 3 in binary16 */
   const void* operands[3] = {&halves[0], &halves[1], &halves[2]};
@@ -116,6 +150,7 @@ int main(void) {
   EXPECT(gar_all_reduce(NULL, NULL, NULL, 0, GAR_FLOAT32, GAR_SUM) == GAR_ERROR_ARGUMENT);
   EXPECT(strstr(gar_last_error(), "`comm` is NULL") != NULL);
   EXPECT(gar_type_size(GAR_BFLOAT16) == 2 && gar_version()[0] != '\0');
+  check_plans();
   run_processes(); /* before there are threads: a fork copies one only */
   run_threads();
   return 0;

@@ -16,12 +16,12 @@ declare -A uses=(
   [io]="base topology plan model sim fit"
   [explain]="base topology plan model planner sim fit"
   [documents]="base topology plan model planner sim fit io explain"
-  [runtime]="base topology plan model planner io"
+  [runtime]="base topology plan model planner io documents"
   [measure]="base topology plan model planner fit io runtime"
 )
 # Public header: the module that it belongs to.
 declare -A home=(
-  [errors]=base [version]=base [format]=base [quantity]=base [data_type]=base [stats]=base [environment]=base [limits]=base
+  [language]=base [errors]=base [version]=base [format]=base [quantity]=base [data_type]=base [stats]=base [environment]=base [limits]=base
   [topology]=topology [shapes]=topology
   [plan]=plan [algorithms]=plan [verify]=plan
   [model]=model
@@ -139,6 +139,7 @@ while IFS=: read -r file line header; do
         */*) [[ -z ${uses[${header%%/*}]+known} ]] || check_module runtime "$header" "$where" ;;
       esac
       ;;
+    include/gar/gar.hpp) ;; # all of them
     include/gar/*)
       name=${file#include/gar/} name=${name%.h*}
       module=${home[$name]:-}

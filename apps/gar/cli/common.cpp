@@ -85,6 +85,24 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int
   return error.what();
 }
 
+/// How many words of the command line are the program's own (Context::runs_command).
+int num_own_words(const Context& context, int argc, const char* const* argv) {
+  if (context.runs_command == nullptr) return argc;
+  int i = 1;
+  for (; i < argc && argv[i][0] == '-'; ++i) {
+    if (std::string_view(argv[i]) == "--color") ++i;
+  }
+  if (i >= argc || argv[i] != context.runs_command->get_name()) return argc;
+  for (++i; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with("-") || word == "-" || word == "--") return i;
+    if (word.find('=') != std::string_view::npos) continue;
+    const CLI::Option* option = context.runs_command->get_option_no_throw(std::string(word));
+    if (option != nullptr && option->get_items_expected_max() > 0) ++i;
+  }
+  return argc;
+}
+
 /// Edit distance: letters inserted, dropped or replaced.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -109,6 +127,8 @@ void on_run(CLI::App& verb, Context& context, std::function<int()> action) {
     context.run = action;
   });
 }
+
+void take_command(CLI::App& verb, Context& context) { context.runs_command = &verb; }
 
 int run_verb(const Context& context) {
   try {
@@ -138,6 +158,10 @@ void print_note(std::string_view text) {
 }
 
 int run_program(CLI::App& program, Context& context, int argc, const char* const* argv) {
+  const int num_own = num_own_words(context, argc, argv);
+  context.command.assign(argv + num_own, argv + argc);
+  if (!context.command.empty() && context.command.front() == "--") context.command.erase(context.command.begin());
+  argc = num_own;
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version

@@ -26,10 +26,16 @@ struct Context {
   ColorMode color = ColorMode::kAuto;  ///< --color
   std::function<int()> run;            ///< set by the verb that was called; returns the exit code
   CLI::App* called = nullptr;          ///< that verb
+  CLI::App* runs_command = nullptr;    ///< the verb behind whose words a command follows, if one does
+  std::vector<std::string> command;    ///< that command, untouched
 };
 
 /// Makes `action` what `verb` does. It returns an exit code, or throws (see run_verb).
 void on_run(CLI::App& verb, Context& context, std::function<int()> action);
+
+/// Everything behind the first word that is not one of `verb`'s own, or behind `--`, goes into Context::command, and
+/// the parser does not see it.
+void take_command(CLI::App& verb, Context& context);
 
 /// Runs the called verb and turns what it throws into a message on standard error and an exit code (see
 /// describe_failure).

@@ -1,10 +1,15 @@
 // gar mpirun: runs an MPI program that knows nothing of gar on our collectives (docs/preload.md). It finds out which
-// MPI the launcher starts, finds the preload library for it, and becomes the launcher, which hands the settings to all
-// ranks.
+// MPI the launcher starts, finds the preload library for it, and runs the launcher, which hands the settings to all
+// ranks. Inside of a job it becomes the program.
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -37,6 +42,7 @@ struct MpirunArgs {
   std::string algo;
   std::string min_bytes;
   bool check = false;
+  bool compare = false;
   bool debug = false;
   bool dry_run = false;
   std::vector<std::string> command;
@@ -45,19 +51,33 @@ struct MpirunArgs {
 /// Names and values for the ranks, in the order of names.
 using Settings = std::map<std::string, std::string>;
 
-/// What the user typed behind `--`, untouched: the parser sees it, too, but keeps only what it takes for an argument.
-std::vector<std::string> command_of(const MpirunArgs& args) {
-  const std::vector<std::string> words = own_arguments();
-  const auto dashes = std::find(words.begin(), words.end(), "--");
-  constexpr const char* kExample = "gar mpirun -- mpirun -n 8 ./program";
-  if (dashes == words.end() && !args.command.empty()) {
-    throw UsageError(fmt::format("the launcher and its words come behind --, as in: {}", kExample));
+/// Where ranks of this host leave a sign that their program has been reached: memory of this process, which its ranks
+/// find below /proc. Nothing of it can be left behind.
+class Sign {
+ public:
+  Sign() {
+    std::array<std::uint64_t, 2> token{};
+    if (getrandom(token.data(), sizeof(token), 0) != static_cast<ssize_t>(sizeof(token))) return;
+    token_ = fmt::format("{:016x}{:016x}", token[0], token[1]);
+    file_ = memfd_create(("gar-mpirun-" + token_).c_str(), MFD_CLOEXEC);
   }
-  if (dashes == words.end() || dashes + 1 == words.end()) {
-    throw UsageError(fmt::format("nothing to run; accepted is the launcher behind --, as in: {}", kExample));
+  ~Sign() {
+    if (file_ >= 0) close(file_);
   }
-  return {dashes + 1, words.end()};
-}
+  Sign(const Sign&) = delete;
+  Sign& operator=(const Sign&) = delete;
+  /// The value of GAR_MPIRUN.
+  [[nodiscard]] std::string name() const { return file_ < 0 ? "1" : fmt::format("{}.{}.{}", getpid(), file_, token_); }
+  /// Nobody on this host has left one.
+  [[nodiscard]] bool is_missing() const {
+    struct stat status {};
+    return file_ >= 0 && fstat(file_, &status) == 0 && status.st_size == 0;
+  }
+
+ private:
+  std::string token_;
+  int file_ = -1;
+};
 
 /// What GAR_TOPOLOGY has to be for ranks that may start in another directory. Throws when the network cannot be read.
 std::string topology_setting(const std::string& spec) {
@@ -87,8 +107,10 @@ Settings settings_of(const MpirunArgs& args) {
   }
   if (!args.min_bytes.empty())
     out[environment::kMinBytes.name] = fmt::to_string(parse_bytes("--min-bytes", args.min_bytes));
+  if (args.compare) out[environment::kCompare.name] = "1";
   if (args.check) out[environment::kCheck.name] = "1";
   if (args.debug) out[environment::kDebug.name] = "INFO";
+  out[environment::kMpirun.name] = "1";
   return out;
 }
 
@@ -98,47 +120,107 @@ std::string path_of_launcher(const std::string& word) {
     throw std::runtime_error(fmt::format("{}: there is no such program", word));
   }
   if (std::optional<std::string> found = find_on_path(word)) return *found;
-  throw std::runtime_error(fmt::format(
-      "{}: there is no such program on the PATH; accepted behind -- is the launcher of an MPI, such as mpirun", word));
+  throw std::runtime_error(
+      fmt::format("{}: there is no such program on the PATH; expected the launcher of an MPI, such as mpirun", word));
 }
+
+/// How the settings reach the ranks.
+enum class Way {
+  kWords,        ///< as words of an MPI's launcher
+  kEnvironment,  ///< another launcher starts ranks with the environment that it has itself
+  kBecome,       ///< this process is a rank, and becomes the program
+};
 
 struct Launcher {
   std::string path;
   MpiLibrary library = MpiLibrary::kOpenMpi;
-  bool is_known = false;  ///< it has words for the environment of the ranks
+  Way way = Way::kEnvironment;
 };
 
+std::string library_name(MpiLibrary library) { return fmt::format("libgar-preload-{}.so", word(library)); }
+
+/// The folders in which the preload libraries can be.
+std::vector<fs::path> library_folders() {
+  const fs::path bin = own_path().parent_path();
+  std::vector<fs::path> out;
+  for (const std::string_view libdir : {std::string_view("../lib"), libdir_from_bindir()}) {
+    fs::path folder = (bin / libdir / "gar").lexically_normal();
+    if (std::find(out.begin(), out.end(), folder) == out.end()) out.push_back(std::move(folder));
+  }
+  return out;
+}
+
+/// Empty: there is none.
+std::string path_of_library(MpiLibrary library) {
+  for (const fs::path& folder : library_folders()) {
+    const fs::path path = folder / library_name(library);
+    if (access(path.c_str(), R_OK) == 0) return path.string();
+  }
+  return "";
+}
+
+/// The one MPI that there is a library for.
+std::optional<MpiLibrary> only_library() {
+  const bool has_openmpi = !path_of_library(MpiLibrary::kOpenMpi).empty();
+  const bool has_mpich = !path_of_library(MpiLibrary::kMpich).empty();
+  if (has_openmpi == has_mpich) return std::nullopt;
+  return has_openmpi ? MpiLibrary::kOpenMpi : MpiLibrary::kMpich;
+}
+
+/// Is this process a rank, or a task of Slurm that will be one?
+bool is_in_job(const std::optional<MpiJob>& job) {
+  return job || std::getenv("SLURM_PROCID") != nullptr || std::getenv("PMIX_RANK") != nullptr;
+}
+
+/// `name`: the first word of the command. By it alone is decided whether it is a launcher: other programs are never
+/// asked for their version, for they might do something else.
 Launcher find_launcher(const std::string& name, const std::string& mpi) {
   Launcher out;
   out.path = path_of_launcher(name);
-  const std::optional<MpiLibrary> found = library_of(out.path);
+  const LauncherKind kind = launcher_kind(name);
   const std::optional<MpiLibrary> wish =
       mpi.empty() ? std::nullopt : std::optional(mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi);
-  if (!found && !wish) {
-    throw UsageError(
-        fmt::format("which MPI does {} start? Its --version names neither Open MPI nor MPICH; say --mpi openmpi or "
-                    "--mpi mpich",
-                    name));
+  std::optional<MpiLibrary> found;
+  if (kind == LauncherKind::kMpi) {
+    found = library_of(out.path);
+    if (found && wish && *found != *wish) {
+      throw UsageError(
+          fmt::format("--mpi {} cannot be combined with {}, which starts {}", word(*wish), name, title(*found)));
+    }
+    if (found) out.way = Way::kWords;
+  } else if (kind == LauncherKind::kNone) {  // the program, or with --mpi a script that starts a launcher
+    const std::optional<MpiJob> job = current_mpi_job();
+    if (is_in_job(job)) {
+      out.way = Way::kBecome;
+      if (job) found = job->library;
+    } else if (!wish) {
+      throw UsageError(fmt::format(
+          "{} is not the name of a launcher, and this is no MPI job; expected one of {}, as in: gar mpirun mpirun -n 8 "
+          "{}; or, where {} is a script with a launcher in it, --mpi openmpi or --mpi mpich",
+          name, launcher_names(), name, name));
+    }
   }
-  if (found && wish && *found != *wish) {
-    throw UsageError(fmt::format("--mpi {} does not go with {}, which starts {}", word(*wish), name, title(*found)));
+  if (wish) {
+    out.library = *wish;
+  } else if (found) {
+    out.library = *found;
+  } else if (const std::optional<MpiLibrary> only = only_library(); only && kind != LauncherKind::kMpi) {
+    out.library = *only;
+  } else {
+    throw UsageError(fmt::format(
+        "which MPI does {} start? {}; say --mpi openmpi or --mpi mpich", name,
+        kind == LauncherKind::kMpi ? "Its --version names neither Open MPI nor MPICH" : "It can start any"));
   }
-  out.is_known = found.has_value();
-  out.library = found ? *found : *wish;
   return out;
 }
 
 std::string find_library(MpiLibrary library) {
-  const fs::path bin = own_path().parent_path();
-  const std::string name = fmt::format("libgar-preload-{}.so", word(library));
-  std::vector<std::string> places;
-  for (const std::string_view libdir : {std::string_view("../lib"), libdir_from_bindir()}) {
-    const fs::path place = (bin / libdir / "gar").lexically_normal();
-    if (access((place / name).c_str(), R_OK) == 0) return (place / name).string();
-    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place.string());
-  }
-  throw std::runtime_error(fmt::format("there is no {} in {}; it is built where {} is installed", name,
-                                       fmt::join(places, " or "),
+  std::string path = path_of_library(library);
+  if (!path.empty()) return path;
+  std::vector<std::string> folders;
+  for (const fs::path& folder : library_folders()) folders.push_back(folder.string());
+  throw std::runtime_error(fmt::format("there is no {} in {}; it is built where {} is installed", library_name(library),
+                                       fmt::join(folders, " or "),
                                        library == MpiLibrary::kOpenMpi ? "libopenmpi-dev" : "libmpich-dev"));
 }
 
@@ -175,33 +257,51 @@ std::vector<std::string> launcher_words(const Launcher& launcher, const std::vec
   return out;
 }
 
-int run(const MpirunArgs& args) {
-  const std::vector<std::string> command = command_of(args);
-  Settings settings = settings_of(args);
-  const Launcher launcher = find_launcher(command.front(), args.mpi);
-  settings["LD_PRELOAD"] = preload_setting(find_library(launcher.library));
-  std::vector<std::string> words;
-  if (launcher.is_known) {
-    words = launcher_words(launcher, command, settings);
-  } else {
-    words = command;
-    words.front() = launcher.path;
-  }
-  if (!args.dry_run) {
-    // Other launchers start ranks with the environment that they have themselves.
-    for (const auto& [name, value] : settings) {
-      if (!launcher.is_known) setenv(name.c_str(), value.c_str(), 1);
-    }
-    become(words);
-  }
+/// The command with the settings, as the launcher needs it.
+std::vector<std::string> words_of(const Launcher& launcher, const std::vector<std::string>& command,
+                                  const Settings& settings) {
+  if (launcher.way == Way::kWords) return launcher_words(launcher, command, settings);
+  std::vector<std::string> out = command;
+  out.front() = launcher.path;
+  return out;
+}
+
+void print_command(const Launcher& launcher, const std::vector<std::string>& words, const Settings& settings) {
   std::vector<std::string> shown;
-  if (!launcher.is_known) {
+  if (launcher.way != Way::kWords) {
     shown.emplace_back("env");
     for (const auto& [name, value] : settings) shown.push_back(shell_word(fmt::format("{}={}", name, value)));
   }
   for (const std::string& word : words) shown.push_back(shell_word(word));
   print(fmt::format("{}\n", fmt::join(shown, " ")));
-  return kExitOk;
+}
+
+int run(const MpirunArgs& args, const std::vector<std::string>& command) {
+  if (command.empty()) {
+    throw UsageError("nothing to run; expected a launcher and its words, as in: gar mpirun mpirun -n 8 ./program");
+  }
+  Settings settings = settings_of(args);
+  const Launcher launcher = find_launcher(command.front(), args.mpi);
+  settings["LD_PRELOAD"] = preload_setting(find_library(launcher.library));
+  if (args.dry_run) {
+    print_command(launcher, words_of(launcher, command, settings), settings);
+    return kExitOk;
+  }
+  const Sign sign;
+  if (launcher.way != Way::kBecome) settings[environment::kMpirun.name] = sign.name();
+  const std::vector<std::string> words = words_of(launcher, command, settings);
+  if (launcher.way != Way::kWords) {
+    for (const auto& [name, value] : settings) setenv(name.c_str(), value.c_str(), 1);
+  }
+  if (launcher.way == Way::kBecome) become(words);
+  const int code = run_and_wait(words, print_failure);
+  const auto disabled = settings.find(environment::kDisable.name);
+  if (code == kExitOk && sign.is_missing() && (disabled == settings.end() || disabled->second != "1")) {
+    print_failure(
+        "warning: no rank on this host was reached: the program has not called MPI_Init, is linked statically, or "
+        "something on the way to it drops LD_PRELOAD (ranks on other hosts say for themselves what they did)");
+  }
+  return code;
 }
 
 }  // namespace
@@ -221,16 +321,23 @@ void add_mpirun(CLI::App& program, Context& context) {
       ->type_name("A");
   verb.add_option("--min-bytes", args->min_bytes, "Leave shorter vectors to the MPI library")->type_name("SIZE");
   verb.add_flag("--check", args->check, "Compare every call with the MPI library's own; a difference fails the job");
+  verb.add_flag("--compare", args->compare,
+                "Run every call here and in the MPI library, in turns; print both times for each size");
   verb.add_flag("--debug", args->debug, "Say which plans run, and print a table of all calls at the end");
   verb.add_flag("--dry-run", args->dry_run, "Print the command instead of running it");
-  verb.add_option("command", args->command, "Behind --: the launcher, its flags, the program and its arguments")
+  verb.add_option("command", args->command,
+                  "The launcher, its flags, the program and its arguments; -- may come before it")
       ->type_name("WORD");
-  set_examples(verb, {{"a program that is not recompiled", "gar mpirun -- mpirun -n 8 ./program input.txt"},
-                      {"is every result the same as without gar?", "gar mpirun --check -- mpirun -n 4 ./program"},
+  set_examples(verb, {{"a program that is not recompiled", "gar mpirun mpirun -n 8 ./program input.txt"},
+                      {"how fast is it next to the MPI library, on the program's own calls?",
+                       "gar mpirun --compare mpirun -n 8 ./program"},
+                      {"is every result the same as without gar?", "gar mpirun --check mpirun -n 4 ./program"},
                       {"on a network whose parameters are known, with a table of calls at the end",
-                       "gar mpirun --profile cluster.json --debug -- mpirun -n 96 ./program"},
-                      {"another launcher", "gar mpirun --mpi mpich -- srun -n 96 ./program"}});
-  on_run(verb, context, [args] { return run(*args); });
+                       "gar mpirun --profile cluster.json --debug mpirun -n 96 ./program"},
+                      {"another launcher", "gar mpirun --mpi mpich srun -n 96 ./program"},
+                      {"in front of the program, inside of a job", "srun -n 96 gar mpirun ./program"}});
+  take_command(verb, context);
+  on_run(verb, context, [args, &context] { return run(*args, context.command); });
 }
 
 }  // namespace gar::cli

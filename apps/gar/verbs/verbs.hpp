@@ -20,6 +20,7 @@ void add_mpirun(CLI::App& program, Context& context);
 /// `gar profile show|diff`.
 void add_profile(CLI::App& program, Context& context);
 void add_diagnose(CLI::App& program, Context& context);
+void add_demo(CLI::App& program, Context& context);
 void add_reproduce(CLI::App& program, Context& context);
 /// `gar completion bash|zsh|fish`.
 void add_completion(CLI::App& program, Context& context);

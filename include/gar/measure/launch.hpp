@@ -92,6 +92,19 @@ std::string rank_words(const std::vector<int>& ranks);
 /// Which MPI a launcher starts, as its --version says; it has some seconds for that. Nothing: another one.
 std::optional<MpiLibrary> library_of(const std::string& launcher);
 
+/// What a word in front of a command starts, by its name: "/opt/mpi/bin/mpirun.openmpi" is an mpirun.
+enum class LauncherKind {
+  kNone,       ///< no launcher that is known
+  kMpi,        ///< an MPI's own, such as mpirun, which says with --version which MPI it starts
+  kScheduler,  ///< such as srun: it starts ranks of any MPI, with its own environment
+};
+LauncherKind launcher_kind(std::string_view word);  ///< of a name or a path
+/// The names of all launchers, for messages.
+std::string launcher_names();
+/// Runs a command and returns its exit code, 128 + N when signal N has ended it. Signals to this process are handed on,
+/// and the command ends with this process. Throws std::system_error.
+int run_and_wait(const std::vector<std::string>& words, const Report& report);
+
 /// The path of this program.
 std::filesystem::path own_path();
 /// argv of this process.

@@ -1,6 +1,8 @@
 // What connects the ranks of a measurement, as people name it: "auto", "shm", "cuda-ipc".
 #pragma once
 
+#include "gar/language.hpp"
+
 #include <optional>
 #include <string_view>
 

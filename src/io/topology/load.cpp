@@ -10,6 +10,7 @@
 #include "io/json_reader.hpp"
 #include "io/text_file.hpp"
 #include "io/topology/document.hpp"
+#include "io/topology/topology_text.hpp"
 
 namespace gar {
 namespace {
@@ -46,6 +47,8 @@ Topology load_topology(const std::string& spec_or_path) {
     const std::string text = read_text_file(spec_or_path, kMaxTopologyBytes);
     return is_profile(text) ? parse_profile(text, spec_or_path).topology : reader_for(text).read(text, spec_or_path);
   }
+  const std::string_view shipped = topology_text(spec_or_path);
+  if (!shipped.empty() && !is_builtin_topology(spec_or_path)) return parse_topology(shipped, spec_or_path);
   try {
     return topology_from_spec(spec_or_path);
   } catch (const InvalidArgument& error) {

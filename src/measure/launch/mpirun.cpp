@@ -28,6 +28,23 @@
 namespace gar::measure {
 namespace {
 
+struct LauncherName {
+  std::string_view name;
+  LauncherKind kind;
+};
+constexpr std::array<LauncherName, 12> kLaunchers{{{"mpirun", LauncherKind::kMpi},
+                                                   {"mpiexec", LauncherKind::kMpi},
+                                                   {"orterun", LauncherKind::kMpi},
+                                                   {"prterun", LauncherKind::kMpi},
+                                                   {"prun", LauncherKind::kMpi},
+                                                   {"hydra", LauncherKind::kMpi},
+                                                   {"srun", LauncherKind::kScheduler},
+                                                   {"aprun", LauncherKind::kScheduler},
+                                                   {"jsrun", LauncherKind::kScheduler},
+                                                   {"lrun", LauncherKind::kScheduler},
+                                                   {"ibrun", LauncherKind::kScheduler},
+                                                   {"flux", LauncherKind::kScheduler}}};
+
 constexpr std::array<MpiLibrary, 2> kLibraries{MpiLibrary::kOpenMpi, MpiLibrary::kMpich};
 
 std::optional<int> number(const char* text) {
@@ -66,8 +83,8 @@ bool has_only_dead_children(pid_t parent) {
 
 /// Starts a command and waits for it. Ctrl-C at a terminal reaches it by itself, a signal to this process is handed on;
 /// it ends with this process. Open MPI's mpirun can hang in its own end when a rank was killed at a bad moment: it is
-/// ended when it has not looked at its dead ranks for kHangingChecks seconds.
-Ended run_command(const std::vector<std::string>& words, const Report& report) {
+/// ended when it has not looked at its dead ranks for kHangingChecks seconds, if `ends_hanging`.
+Ended run_command(const std::vector<std::string>& words, const Report& report, bool ends_hanging) {
   sigset_t signals;
   sigset_t before;
   sigemptyset(&signals);
@@ -95,7 +112,7 @@ Ended run_command(const std::vector<std::string>& words, const Report& report) {
     constexpr timespec kSecond{1, 0};
     const int signal = sigtimedwait(&signals, &info, &kSecond);
     if (signal < 0 && errno == EAGAIN) {
-      num_hanging = has_only_dead_children(pid) ? num_hanging + 1 : 0;
+      num_hanging = ends_hanging && has_only_dead_children(pid) ? num_hanging + 1 : 0;
       if (num_hanging == kHangingChecks) {
         report(fmt::format("{} hangs although all of its ranks have ended; it was killed", words.front()));
         kill(pid, SIGKILL);
@@ -221,6 +238,25 @@ std::optional<MpiLibrary> library_of(const std::string& launcher) {
   return mpi_library_of(output_of({launcher, "--version"}, kVersionSeconds));
 }
 
+LauncherKind launcher_kind(std::string_view word) {
+  const std::string_view name = word.substr(word.rfind('/') + 1);  // npos + 1 is 0
+  const std::string_view stem = name.substr(0, name.find_first_of(".-"));
+  for (const LauncherName& launcher : kLaunchers) {
+    if (stem == launcher.name) return launcher.kind;
+  }
+  return LauncherKind::kNone;
+}
+
+std::string launcher_names() {
+  std::string out;
+  for (const LauncherName& launcher : kLaunchers) out += (out.empty() ? "" : " ") + std::string(launcher.name);
+  return out;
+}
+
+int run_and_wait(const std::vector<std::string>& words, const Report& report) {
+  return run_command(words, report, false).code;
+}
+
 std::string_view title(MpiLibrary library) { return library == MpiLibrary::kOpenMpi ? "Open MPI" : "MPICH"; }
 std::string_view word(MpiLibrary library) { return library == MpiLibrary::kOpenMpi ? "openmpi" : "mpich"; }
 
@@ -313,7 +349,7 @@ int run_mpirun(std::optional<MpiLibrary> wish, int size, const Report& report) {
   words.push_back(*find_program(library));
   const std::vector<std::string> arguments = own_arguments();
   words.insert(words.end(), arguments.begin() + 1, arguments.end());
-  const Ended ended = run_command(words, report);
+  const Ended ended = run_command(words, report, true);
   if (ended.is_interrupted) return kExitRunTime;
   if (ended.code <= kExitRunTime) return ended.code;
   // Open MPI adds 128 to the signal that ended a rank, MPICH does not.

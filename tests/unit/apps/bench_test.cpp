@@ -431,6 +431,27 @@ TEST(Launch, ReadsTheEnvironmentOfMpirun) {
   EXPECT_EQ(mpich->library, MpiLibrary::kMpich);
 }
 
+TEST(Launch, LaunchersAreToldByTheirNames) {
+  for (const char* word : {"mpirun", "/opt/mpi/bin/mpirun.openmpi", "./mpiexec.hydra", "mpiexec", "orterun", "prun",
+                           "hydra", "mpirun-openmpi-gcc", "prterun"}) {
+    EXPECT_EQ(launcher_kind(word), LauncherKind::kMpi) << word;
+  }
+  for (const char* word : {"srun", "/usr/bin/srun", "aprun", "jsrun", "flux"}) {
+    EXPECT_EQ(launcher_kind(word), LauncherKind::kScheduler) << word;
+  }
+  for (const char* word :
+       {"", "./program", "mpirun/program", "mpirunner", "mpirun_rsh", "python3", "env", "a.mpirun"}) {
+    EXPECT_EQ(launcher_kind(word), LauncherKind::kNone) << word;
+  }
+  EXPECT_NE(launcher_names().find("mpirun mpiexec "), std::string::npos);
+}
+
+TEST(Launch, RunsACommandToItsEnd) {
+  const auto report = [](std::string_view text) { ADD_FAILURE() << text; };
+  EXPECT_EQ(run_and_wait({"/bin/sh", "-c", "exit 7"}, report), 7);
+  EXPECT_EQ(run_and_wait({"/bin/sh", "-c", "kill -9 $$"}, report), 128 + 9);
+}
+
 TEST(Launch, CommandsOfMpirun) {
   const auto has = [](const MpiCommand& command, const std::string& setting) {
     for (const auto& [name, value] : command.settings) {

@@ -123,6 +123,8 @@ TEST(Documents, Simulations) {
   const Json one = parsed(simulate_document(scene, {plans[0]}, true, {.max_links = 2}), "gar.simulate/2");
   EXPECT_EQ(one["seconds"], plans[0].simulation.seconds);
   EXPECT_EQ(one["links"].size(), 2U);
+  EXPECT_EQ(one["results"].size(), 1U);
+  EXPECT_EQ(one["results"][0]["seconds"], one["seconds"]);
   ASSERT_EQ(one["what_if"].size(), 4U);
   EXPECT_EQ(one["what_if"][0], Json({{"kind", "degrade"}, {"name", "server0"}, {"link", "up"}, {"value", 0.5}}));
   EXPECT_EQ(one["what_if"][1], Json({{"kind", "slow"}, {"name", "1"}, {"value", 2.0}}));
@@ -130,10 +132,26 @@ TEST(Documents, Simulations) {
   const Json several = parsed(simulate_document(scene, plans, true, {}), "gar.simulate/2");
   EXPECT_EQ(several["best"], "cps");
   EXPECT_EQ(several["results"].size(), 2U);
+  EXPECT_EQ(several["algorithm"], "cps");
+  EXPECT_EQ(several["seconds"], several["results"][0]["seconds"]);
+  for (const auto& [name, value] : several.items()) EXPECT_TRUE(one.contains(name)) << name;
   const Json about = Json::parse(trace_summary(scene, plans[0], "out of cables"));
   EXPECT_EQ(about["schema"], "gar.trace/1");
   EXPECT_EQ(about["error"], "out of cables");
   EXPECT_EQ(trace_summary(scene, plans[0]).find('\n'), std::string::npos);
+}
+
+TEST(Documents, Demonstrations) {
+  DemoAnswer answer;
+  answer.where = "processes";
+  answer.num_ranks = 4;
+  answer.seconds = 2;
+  const Json alone = parsed(demo_document(answer), "gar.demo/1");
+  EXPECT_TRUE(alone["speed"].is_null());
+  EXPECT_TRUE(alone["other_seconds"].is_null());
+  answer.other = "Open MPI 4.1.4";
+  answer.other_seconds = 5;
+  EXPECT_EQ(parsed(demo_document(answer), "gar.demo/1")["speed"], 2.5);
 }
 
 // Predicted 1 and 2 seconds; simulated 3 and 2: the model's choice takes half as long again as the best.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a network to a proven plan, and an AllReduce for real: demo.sh PATH_TO_GAR
+# From a network to a proven plan, and an AllReduce for real: tour.sh PATH_TO_GAR
 set -euo pipefail
 gar=$(realpath "${1:-build/release/bin/gar}")
 work=$(mktemp -d)
