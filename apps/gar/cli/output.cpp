@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "gar/version.hpp"
+
 namespace gar::cli {
 namespace {
 
@@ -159,6 +161,31 @@ std::string shell_word(std::string_view word) {
 void print(std::string_view text) {
   const std::string shown = for_terminal(text);
   std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
+
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string out;
+  for (const std::string& cell : cells) {
+    if (!out.empty() || &cell != cells.data()) out += ',';
+    if (cell.find_first_of(",\"\n") == std::string::npos) {
+      out += cell;
+      continue;
+    }
+    out += '"';
+    for (const char c : cell) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+    out += '"';
+  }
+  return out + "\n";
+}
+
+std::string list_document(const std::vector<std::string>& documents) {
+  std::string list;
+  for (std::string_view document : documents) {
+    while (document.ends_with('\n')) document.remove_suffix(1);
+    list += fmt::format("{}{}", list.empty() ? "" : ",\n", document);
+  }
+  return fmt::format("{{\n\"gar_version\": \"{}\",\n\"schema\": \"gar.list/1\",\n\"documents\": [\n{}\n]\n}}\n",
+                     version(), list);
 }
 
 }  // namespace gar::cli

@@ -55,6 +55,11 @@ class Table {
 /// An item of a list: two blanks before its first line, four before the others, at most 120 columns, broken at blanks.
 std::string list_item(std::string_view item);
 
+/// A line of comma-separated values, with its end of line.
+std::string csv_line(const std::vector<std::string>& cells);
+/// Several documents as one, of schema "gar.list/1": {"gar_version", "schema", "documents": [...]}.
+std::string list_document(const std::vector<std::string>& documents);
+
 /// A word as it can be typed into a shell; what `escaped` would change is written as in $'a\\x0ab'.
 std::string shell_word(std::string_view word);
 

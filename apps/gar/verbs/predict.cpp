@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -34,9 +35,10 @@ void print_correction(const SizeCorrection& correction) {
 
 void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const PredictAnswer& a,
                   const std::optional<SizeCorrection>& correction, bool color) {
-  print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n\n", escaped(topology.name()), topology.num_servers(),
+  print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n", escaped(topology.name()), topology.num_servers(),
                     topology.num_servers() == 1 ? "" : "s", format_count(size.count), to_string(size.dtype),
                     format_bytes(static_cast<double>(size.bytes)), model_name(options)));
+  print(parameter_line(topology) + "\n");
   const double best = a.results.front().seconds();
   std::vector<Column> columns{{"algorithm"}, {"time", true}, {"vs best", true}};
   Terms sum;
@@ -92,22 +94,77 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
   }
 }
 
+// Of several sizes: the best and the second best of each.
+void print_sizes(const Topology& topology, const std::vector<VectorSize>& sizes,
+                 const std::vector<PredictAnswer>& answers, const ModelOptions& options, bool color) {
+  print(fmt::format("{}: {} server{}, {}, {}\n", escaped(topology.name()), topology.num_servers(),
+                    topology.num_servers() == 1 ? "" : "s", to_string(sizes.front().dtype), model_name(options)));
+  print(parameter_line(topology) + "\n");
+  Table table(
+      {{"size", true}, {"elements", true}, {"best"}, {"time", true}, {"second"}, {"time", true}, {"vs best", true}});
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::vector<PredictRow>& rows = answers[i].results;
+    std::vector<Cell> cells{format_bytes(static_cast<double>(sizes[i].bytes)), format_count(sizes[i].count),
+                            Cell(rows.front().algorithm(), Paint::kGreen),
+                            Cell(format_seconds(rows.front().seconds()), Paint::kBold)};
+    const double best = rows.front().seconds();
+    // The same plan under another name is no second best.
+    const auto second = std::find_if(rows.begin(), rows.end(),
+                                     [&](const PredictRow& row) { return row.seconds() > best * (1 + 1e-9); });
+    if (second != rows.end()) {
+      cells.insert(cells.end(), {Cell(second->algorithm()), Cell(format_seconds(second->seconds())),
+                                 Cell(best > 0 ? fmt::format("{:.2f}x", second->seconds() / best) : "-")});
+    }
+    table.add_row(std::move(cells));
+  }
+  print(table.to_string(color));
+}
+
+void print_csv(const std::vector<VectorSize>& sizes, const std::vector<PredictAnswer>& answers) {
+  std::vector<std::string> titles{"bytes", "count", "dtype", "algorithm", "seconds"};
+  for (const TermInfo& term : kTerms) titles.emplace_back(term.name);
+  titles.emplace_back("chunks");
+  print(csv_line(titles));
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    for (const PredictRow& row : answers[i].results) {
+      std::vector<std::string> cells{fmt::to_string(sizes[i].bytes), fmt::to_string(sizes[i].count),
+                                     std::string(to_string(sizes[i].dtype)), row.algorithm(),
+                                     fmt::to_string(row.seconds())};
+      for (const TermInfo& term : kTerms) cells.push_back(fmt::to_string(row.terms.*term.seconds));
+      cells.push_back(fmt::to_string(row.num_chunks));
+      print(csv_line(cells));
+    }
+  }
+}
+
 int run(const PredictArgs& args, const Context& context) {
-  const VectorSize size = vector_size(args.size);
+  const std::vector<VectorSize> sizes = vector_sizes(args.size);
   const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
   const ModelOptions options = model_options(args.model);
   const Network network = load_network(args.network);
-  const PredictAnswer answer = predict({network.topology, size.floats(), algorithms, options});
-  // Corrections are relative to GenModel.
-  std::optional<SizeCorrection> correction;
-  if (network.profile && options.kind == ModelKind::kGenModel) {
-    const SizeCorrection* known = correction_of(*network.profile, static_cast<double>(size.bytes));
-    if (known != nullptr) correction = *known;
+  std::vector<PredictAnswer> answers;
+  for (const VectorSize& size : sizes) {
+    answers.push_back(predict({network.topology, size.floats(), algorithms, options}));
   }
-  if (context.json) {
-    print(predict_document(network.topology, size, options, answer, correction));
+  // Corrections are relative to GenModel.
+  const auto correction_at = [&](const VectorSize& size) -> std::optional<SizeCorrection> {
+    if (!network.profile || options.kind != ModelKind::kGenModel) return std::nullopt;
+    const SizeCorrection* known = correction_of(*network.profile, static_cast<double>(size.bytes));
+    return known == nullptr ? std::nullopt : std::optional(*known);
+  };
+  if (context.csv) {
+    print_csv(sizes, answers);
+  } else if (context.json) {
+    std::vector<std::string> documents;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      documents.push_back(predict_document(network.topology, sizes[i], options, answers[i], correction_at(sizes[i])));
+    }
+    print(documents.size() == 1 ? documents.front() : list_document(documents));
+  } else if (sizes.size() == 1) {
+    print_answer(network.topology, sizes.front(), options, answers.front(), correction_at(sizes.front()),
+                 use_color(context.color, stdout));
   } else {
-    print_answer(network.topology, size, options, answer, correction, use_color(context.color, stdout));
+    print_sizes(network.topology, sizes, answers, options, use_color(context.color, stdout));
   }
   return kExitOk;
 }
@@ -122,10 +179,13 @@ void add_predict(CLI::App& program, Context& context) {
   add_algo_option(verb, args->algo, "Algorithms to compare; hcps without factors is its best factorisation");
   add_model_options(verb, args->model);
   add_output_options(verb, context);
+  add_csv_option(verb, context);
   set_examples(verb, {{"all algorithms on 16 racks of 24 servers", "gar predict -t tree:16x24 --count 1e8"},
                       {"two of them, 64 MiB of doubles, as JSON",
                        "gar predict -t ss24 --size 64MiB --dtype float64 --algo ring,hcps:8x3 --json"},
                       {"a network that gar fit has measured", "gar predict -p profile.json --size 1MB"},
+                      {"which algorithm for which size, on 12 servers at 100 Gbit/s",
+                       "gar predict -t star:12@100Gbit/s,2us --size 1kB..1GB -f 10"},
                       {"what a model without incast and memory access would say",
                        "gar predict -t ss24 --count 1e8 --model abc"}});
   on_run(verb, context, [args, &context] { return run(*args, context); });

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "apps/gar/cli/algorithms.hpp"
+#include "apps/gar/cli/network.hpp"
 #include "apps/gar/cli/output.hpp"
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/views/term_table.hpp"
@@ -128,7 +129,7 @@ void print_plan(const PlanView& v, bool color) {
     print(fmt::format(", {:.2f}x the lower bound {}", v.answer.terms.total() / v.answer.bound.seconds(),
                       format_seconds(v.answer.bound.seconds())));
   }
-  print("\n");
+  print("\n" + parameter_line(v.request.topology));
   if (v.request.policy == Policy::kRuntime) {
     print(fmt::format("policy runtime: {}\n", escaped(choice_words(v.answer, v.request.topology))));
   }

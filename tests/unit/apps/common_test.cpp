@@ -48,10 +48,19 @@ TEST(Color, FlagGoesBeforeEnvironment) {
 }
 
 TEST(VectorSizeOptions, NeedExactlyOneOfSizeAndCount) {
-  EXPECT_THROW(vector_size({"", "", "float32"}), UsageError);
-  EXPECT_THROW(vector_size({"4MB", "1e6", "float32"}), UsageError);
-  EXPECT_EQ(vector_size({"4MB", "", "float32"}).count, 1'000'000);
-  EXPECT_EQ(vector_size({"", "1e6", "float16"}).bytes, 2'000'000);
+  EXPECT_THROW(vector_sizes({"", "", "float32", ""}), UsageError);
+  EXPECT_THROW(vector_sizes({"4MB", "1e6", "float32", ""}), UsageError);
+  EXPECT_EQ(vector_sizes({"4MB", "", "float32", ""}).front().count, 1'000'000);
+  EXPECT_EQ(vector_sizes({"", "1e6", "float16", ""}).front().bytes, 2'000'000);
+  const std::vector<VectorSize> range = vector_sizes({"8..1kB", "", "double", "10"});
+  ASSERT_EQ(range.size(), 3U);
+  EXPECT_EQ(range.back().bytes, 800);
+  EXPECT_EQ(range.back().count, 100);
+}
+
+TEST(Csv, QuotesWhatNeedsIt) {
+  EXPECT_EQ(csv_line({"a", "", "1,5", "say \"x\""}), "a,,\"1,5\",\"say \"\"x\"\"\"\n");
+  EXPECT_EQ(csv_line({"", "a"}), ",a\n");
 }
 
 TEST(Names, AreThoseOfTheLibrary) {
