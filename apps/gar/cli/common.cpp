@@ -137,7 +137,34 @@ void print_note(std::string_view text) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-int run_program(CLI::App& program, Context& context, int argc, const char* const* argv) {
+namespace {
+
+// gar help plan: what gar plan --help prints.
+std::vector<const char*> without_help_verb(int argc, const char* const* argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  if (argc < 2 || std::string_view(argv[1]) != "help") return words;
+  words.erase(words.begin() + 1);
+  words.push_back("--help");
+  return words;
+}
+
+}  // namespace
+
+int run_program(CLI::App& program, Context& context, int given_argc, const char* const* given_argv) {
+  const std::vector<const char*> words = without_help_verb(given_argc, given_argv);
+  const int argc = static_cast<int>(words.size());
+  const char* const* argv = words.data();
+  if (argc < 2) {
+    print(program.help());
+    return kExitUsage;
+  }
+  const std::vector<std::string> verbs = visible_verbs(program);
+  const bool asks_for_help = std::string_view(given_argv[1]) == "help" && argc > 2;
+  if (asks_for_help && std::find(verbs.begin(), verbs.end(), words[1]) == verbs.end()) {
+    print_error(context, fmt::format("unknown verb '{}'; accepted: {}", words[1], fmt::join(verbs, " ")));
+    print_hint(program);
+    return kExitUsage;
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
@@ -168,6 +195,10 @@ void add_color_option(CLI::App& app, Context& context) {
 void add_output_options(CLI::App& verb, Context& context) {
   verb.add_flag("--json", context.json, "Print one JSON document");
   add_color_option(verb, context);
+}
+
+void add_greek_option(CLI::App& verb, Context& context) {
+  verb.add_flag("--greek", context.greek, "Call costs by their letters: alpha beta gamma delta epsilon mu");
 }
 
 void add_csv_option(CLI::App& verb, Context& context) {

@@ -24,6 +24,7 @@ using namespace measure;  // NOLINT(google-build-using-namespace)
 struct Context {
   bool json = false;                   ///< --json
   bool csv = false;                    ///< --csv
+  bool greek = false;                  ///< --greek
   ColorMode color = ColorMode::kAuto;  ///< --color
   std::function<int()> run;            ///< set by the verb that was called; returns the exit code
   CLI::App* called = nullptr;          ///< that verb
@@ -48,6 +49,8 @@ int run_program(CLI::App& program, Context& context, int argc, const char* const
 void add_color_option(CLI::App& app, Context& context);
 /// Adds `--json` and `--color`.
 void add_output_options(CLI::App& verb, Context& context);
+/// Adds `--greek`.
+void add_greek_option(CLI::App& verb, Context& context);
 /// Adds `--csv`, which does not go with `--json`.
 void add_csv_option(CLI::App& verb, Context& context);
 

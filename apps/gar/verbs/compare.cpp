@@ -112,41 +112,41 @@ void print_block(const ComparedSize& block, bool has_conditions, bool color) {
     cells.emplace_back(row.why);
     table.add_row(std::move(cells));
   }
-  print(fmt::format("{} elements ({})\n", format_count(block.size.count),
-                    format_bytes(static_cast<double>(block.size.bytes))));
-  print(table.to_string(color));
+  say(fmt::format("{} elements ({})\n", format_count(block.size.count),
+                  format_bytes(static_cast<double>(block.size.bytes))));
+  say(table.folded(color));
   const std::string& chosen = block.plans[block.model_best].algorithm;
   if (block.plans.size() == 1) return;
   if (block.regret() <= 0) {
-    print(fmt::format("the model's choice, {}, is the best simulated, too\n", paint(chosen, Paint::kGreen, color)));
+    say(fmt::format("the model's choice, {}, is the best simulated, too\n", paint(chosen, Paint::kGreen, color)));
   } else {
-    print(fmt::format("best simulated is {}; the model's choice, {}, takes {} longer (regret)\n",
-                      paint(block.plans.front().algorithm, Paint::kGreen, color), chosen,
-                      format_percent(block.regret())));
+    say(fmt::format("best simulated is {}; the model's choice, {}, takes {} longer (regret)\n",
+                    paint(block.plans.front().algorithm, Paint::kGreen, color), chosen,
+                    format_percent(block.regret())));
   }
 }
 
 void print_comparison(const Comparison& c, bool color) {
   const Scene& scene = c.scene;
-  print(fmt::format("{}: {} server{}, {}, {} and the simulator{}\n", escaped(scene.topology.name()),
-                    scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
-                    to_string(scene.size.dtype), model_name(scene.model),
-                    scene.barrier ? " with a barrier after every step" : ""));
-  for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if: {}\n", escaped(words)));
+  say(fmt::format("{}: {} server{}, {}, {} and the simulator{}\n", escaped(scene.topology.name()),
+                  scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
+                  to_string(scene.size.dtype), model_name(scene.model),
+                  scene.barrier ? " with a barrier after every step" : ""));
+  for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if: {}\n", escaped(words)));
   for (const ComparedSize& block : c.sizes) {
-    print("\n");
+    say("\n");
     print_block(block, !scene.what_if.is_empty(), color);
   }
   if (!c.is_complete) {
-    print(fmt::format("\n{}\n",
-                      paint("partial: interrupted; what had not finished is not shown", Paint::kYellow, color)));
+    say(fmt::format("\n{}\n",
+                    paint("partial: interrupted; what had not finished is not shown", Paint::kYellow, color)));
   }
   if (c.sizes.size() > 1) {
     const ComparisonTotals t = totals_of(c.sizes);
-    print(fmt::format("\nmodel       best choice at {} of {} sizes, regret {} on average and {} at most\n", t.num_right,
-                      c.sizes.size(), format_percent(t.mean_regret), format_percent(t.max_regret)));
-    print(fmt::format("difference  {} on average between predicted and simulated{}\n", format_percent(t.mean_error),
-                      scene.what_if.is_empty() ? "" : ", without the conditions"));
+    say(fmt::format("\nmodel       best choice at {} of {} sizes, regret {} on average and {} at most\n", t.num_right,
+                    c.sizes.size(), format_percent(t.mean_regret), format_percent(t.max_regret)));
+    say(fmt::format("difference  {} on average between predicted and simulated{}\n", format_percent(t.mean_error),
+                    scene.what_if.is_empty() ? "" : ", without the conditions"));
   }
 }
 

@@ -92,7 +92,7 @@ int make(const PlanArgs& args, const VectorSize& size, const Context& context) {
   const bool to_stdout = args.output == "-";
   const bool is_document = context.json || to_stdout;
   request.with_optimality = !is_document && request.topology.num_servers() <= kMaxRanksForOptimality;
-  PlanView view{request, size, plan(request), {}};
+  PlanView view{request, size, plan(request), {}, context.greek ? TermNames::kGreek : TermNames::kPlain};
   if (args.is_explicit) become_explicit(request, view.answer);
   view.answer.plan.count = size.count;
   view.stages = view.answer.priced->critical_stages(size.floats());
@@ -172,6 +172,7 @@ void add_plan(CLI::App& program, Context& context) {
   add_model_options(verb, args->model);
   add_output_options(verb, context);
   add_csv_option(verb, context);
+  add_greek_option(verb, context);
   set_examples(
       verb,
       {{"the best plan for 1e8 floats on 16 racks of 24 servers", "gar plan -t tree:16x24 --count 1e8 -o plan.json"},

@@ -25,6 +25,32 @@ struct PredictArgs {
   ModelArgs model;
 };
 
+// "1.53x", "1324x".
+std::string times_words(double ratio) {
+  constexpr double kManyTimes = 100;
+  return ratio < kManyTimes ? fmt::format("{:.2f}x", ratio) : fmt::format("{:.0f}x", ratio);
+}
+
+/// How an answer is printed.
+struct AnswerStyle {
+  bool color = false;
+  TermNames names = TermNames::kPlain;
+  bool hides_variants = false;  ///< planners that found the same plan as another one
+};
+
+// The paper's planner without rearrangement is of interest where it differs from the planner.
+std::vector<const PredictRow*> shown_rows(const PredictAnswer& answer, bool hides_variants) {
+  std::vector<const PredictRow*> out;
+  const auto gentree = std::find_if(answer.results.begin(), answer.results.end(),
+                                    [](const PredictRow& row) { return row.spec.name == "gentree"; });
+  for (const PredictRow& row : answer.results) {
+    const bool is_same =
+        gentree != answer.results.end() && row.spec.name == "gentree-norearrange" && row.terms == gentree->terms;
+    if (!hides_variants || !is_same) out.push_back(&row);
+  }
+  return out;
+}
+
 void print_correction(const SizeCorrection& correction) {
   print(fmt::format(
       "correction  measured AllReduces of {} to {} take {:.3f} times what the model says ({:.3f} to {:.3f}); "
@@ -34,7 +60,9 @@ void print_correction(const SizeCorrection& correction) {
 }
 
 void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const PredictAnswer& a,
-                  const std::optional<SizeCorrection>& correction, bool color) {
+                  const std::optional<SizeCorrection>& correction, const AnswerStyle& style) {
+  const bool color = style.color;
+  const std::vector<const PredictRow*> rows = shown_rows(a, style.hides_variants);
   print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n", escaped(topology.name()), topology.num_servers(),
                     topology.num_servers() == 1 ? "" : "s", format_count(size.count), to_string(size.dtype),
                     format_bytes(static_cast<double>(size.bytes)), model_name(options)));
@@ -43,54 +71,56 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
   std::vector<Column> columns{{"algorithm"}, {"time", true}, {"vs best", true}};
   Terms sum;
   for (const PredictRow& p : a.results) sum += p.terms;
-  const TermColumns terms(sum);
+  const TermColumns terms(sum, style.names);
   terms.add_columns(columns);
   if (correction) columns.insert(columns.begin() + 2, {"corrected", true});
   Table table(std::move(columns));
-  for (const PredictRow& p : a.results) {
+  for (const PredictRow* row_of : rows) {
+    const PredictRow& p = *row_of;
     const bool is_best = &p == &a.results.front();
     std::vector<Cell> row{Cell(p.algorithm(), is_best ? Paint::kGreen : Paint::kPlain),
                           Cell(format_seconds(p.seconds()), Paint::kBold)};
     if (correction) row.emplace_back(format_seconds(p.seconds() * correction->factor.value));
-    row.emplace_back(best > 0 ? fmt::format("{:.2f}x", p.seconds() / best) : "-");
+    row.emplace_back(best > 0 ? times_words(p.seconds() / best) : "-");
     terms.add_cells(p.terms, row);
     table.add_row(std::move(row));
   }
-  print(table.to_string(color));
-  const Prediction& winner = a.results.front();
+  print(table.folded(color));
+  const PredictRow& winner = a.results.front();
   print("\n");
-  if (a.results.size() > 1 && best > 0) {
-    const Prediction& other = a.results[1];
-    print(fmt::format("best        {0}; {2} takes {1} longer: {3}\n", paint(winner.algorithm(), Paint::kGreen, color),
-                      format_percent(other.seconds() / best - 1), other.algorithm(),
-                      saving_words(winner.terms, other.terms)));
+  if (rows.size() > 1 && best > 0) {
+    const auto contestant = [](const PredictRow& row) {
+      return Contestant{row.algorithm(), row.terms, row.num_chunks};
+    };
+    print(labelled("best", winner_words(contestant(winner), contestant(*rows[1]), style.names == TermNames::kGreek)));
   }
   for (const PredictRow& p : a.results) {
     if (is_tree_planner(p.spec) && p.spec.name != "gentree-norearrange") {
-      const std::string chunks = p.num_chunks > 1 ? fmt::format(", in {} chunks", p.num_chunks) : "";
-      print(fmt::format("{:<12}{}{}\n", p.spec.name, p.words, chunks));
+      const std::string chunks =
+          p.num_chunks > 1 ? fmt::format(", in {} parts of the vector that follow each other (chunks)", p.num_chunks)
+                           : "";
+      print(labelled(p.spec.name, p.words + chunks));
     }
     if (p.num_considered > 1) {
-      print(fmt::format("{:<12}best of {} factorisations and groupings{}\n", p.spec.name, p.num_considered,
-                        p.is_complete ? "" : fmt::format(" ({} settled; name factors to try others)", p.num_priced)));
+      print(labelled(
+          p.spec.name,
+          fmt::format("best of {} factorisations and groupings{}", p.num_considered,
+                      p.is_complete ? "" : fmt::format(" ({} settled; name factors to try others)", p.num_priced))));
     }
   }
   if (correction) print_correction(*correction);
   if (best > 0 && a.bound.seconds() > 0) {
-    print(fmt::format(
-        "bound       nothing can be faster than {} ({}); the best is {:.2f}x that. In one piece, stage by stage: {}\n",
-        format_seconds(a.bound.seconds()), a.bound.binding(), best / a.bound.seconds(),
-        format_seconds(a.bound.sequential_seconds())));
+    print(labelled("lower limit", fmt::format("{} ({}); the best is {:.2f}x that. Without chunks: {}",
+                                              format_seconds(a.bound.seconds()), a.bound.binding(),
+                                              best / a.bound.seconds(), format_seconds(a.bound.sequential_seconds()))));
   }
   if (topology.num_servers() == 1) {
     print("one server has nothing to exchange\n");
   } else if (!a.flat_best.empty()) {
-    const double scale = 4.0 / static_cast<double>(size_of(size.dtype));
-    print(
-        fmt::format("by size     among the flat ones: {}\n", flip_words(a.size_flips, "elements", scale, a.flat_best)));
-    print(fmt::format("by ranks    among the flat ones: {}\n", rank_words(topology, a)));
+    print(labelled("by size", "of the classic algorithms: " + size_words(a.size_flips, a.flat_best)));
+    print(labelled("by servers", "of the classic algorithms: " + rank_words(topology, a)));
   } else if (a.results.size() > 1) {
-    print("by size     not searched: name at least two flat algorithms (cps hcps ring rhd reduce-broadcast)\n");
+    print(labelled("by size", "not searched: name at least two of cps hcps ring rhd reduce-broadcast"));
   }
 }
 
@@ -117,7 +147,7 @@ void print_sizes(const Topology& topology, const std::vector<VectorSize>& sizes,
     }
     table.add_row(std::move(cells));
   }
-  print(table.to_string(color));
+  print(table.folded(color));
 }
 
 void print_csv(const std::vector<VectorSize>& sizes, const std::vector<PredictAnswer>& answers) {
@@ -161,8 +191,9 @@ int run(const PredictArgs& args, const Context& context) {
     }
     print(documents.size() == 1 ? documents.front() : list_document(documents));
   } else if (sizes.size() == 1) {
-    print_answer(network.topology, sizes.front(), options, answers.front(), correction_at(sizes.front()),
-                 use_color(context.color, stdout));
+    print_answer(
+        network.topology, sizes.front(), options, answers.front(), correction_at(sizes.front()),
+        {use_color(context.color, stdout), context.greek ? TermNames::kGreek : TermNames::kPlain, args.algo == "all"});
   } else {
     print_sizes(network.topology, sizes, answers, options, use_color(context.color, stdout));
   }
@@ -180,6 +211,7 @@ void add_predict(CLI::App& program, Context& context) {
   add_model_options(verb, args->model);
   add_output_options(verb, context);
   add_csv_option(verb, context);
+  add_greek_option(verb, context);
   set_examples(verb, {{"all algorithms on 16 racks of 24 servers", "gar predict -t tree:16x24 --count 1e8"},
                       {"two of them, 64 MiB of doubles, as JSON",
                        "gar predict -t ss24 --size 64MiB --dtype float64 --algo ring,hcps:8x3 --json"},

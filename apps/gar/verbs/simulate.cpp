@@ -56,6 +56,7 @@ void check_usage(const SimulateArgs& args, std::size_t num_algorithms) {
 ReportOptions report_options(const SimulateArgs& args, const Context& context) {
   ReportOptions out;
   out.color = use_color(context.color, stdout);
+  out.names = context.greek ? TermNames::kGreek : TermNames::kPlain;
   out.all_hops = args.all_hops;
   if (args.links.empty()) {
     if (context.json) out.max_links = -1;
@@ -290,6 +291,7 @@ void add_simulate(CLI::App& program, Context& context) {
   add_model_options(verb, args->model);
   add_output_options(verb, context);
   add_csv_option(verb, context);
+  add_greek_option(verb, context);
   set_examples(verb, {{"what the best plan does on 16 racks of 24 servers",
                        "gar simulate -t tree:16x24 --algo gentree+ --count 1e8"},
                       {"a plan from a file, with a timeline for ui.perfetto.dev",

@@ -63,8 +63,8 @@ int show_machine(const Context& context) {
     print(machine_document(machine));
     return kExitOk;
   }
-  print(draw_machine(machine, use_color(context.color, stdout)));
-  if (job) print("This is the machine of rank 0 of an MPI job; gar fit in its place measures the whole job.\n");
+  say(draw_machine(machine, use_color(context.color, stdout)));
+  if (job) say("This is the machine of rank 0 of an MPI job; gar fit in its place measures the whole job.\n");
   return kExitOk;
 }
 
@@ -76,7 +76,7 @@ int show_classes(const Context& context) {
                    c.is_link ? format_seconds(c.latency, 2) : "",
                    c.is_link ? "" : fmt::format("{:.3g} T/s", c.adds_per_s / 1e12), std::string(c.source)});
   }
-  print(table.to_string(use_color(context.color, stdout)));
+  print(table.folded(use_color(context.color, stdout)));
   return kExitOk;
 }
 
@@ -86,7 +86,7 @@ int show(const TopoArgs& args, const Context& context) {
   if (context.json) {
     print(topology_document(topology));
   } else {
-    print(draw_topology(topology, {use_color(context.color, stdout), args.full}));
+    say(draw_topology(topology, {use_color(context.color, stdout), args.full}));
   }
   return kExitOk;
 }
@@ -100,10 +100,9 @@ int check(const TopoArgs& args, const Context& context) {
     }
     const bool color = use_color(context.color, stdout);
     const std::string& source = network(args).empty() ? args.profile : network(args);
-    print(
-        fmt::format("{}: {}: {}\n", escaped(source), paint("valid", Paint::kGreen, color), topology_totals(topology)));
+    say(fmt::format("{}: {}: {}\n", escaped(source), paint("valid", Paint::kGreen, color), topology_totals(topology)));
     for (const std::string& remark : topology_remarks(topology))
-      print(fmt::format("{} {}\n", paint("remark:", Paint::kYellow, color), escaped(remark)));
+      say(fmt::format("{} {}\n", paint("remark:", Paint::kYellow, color), escaped(remark)));
     return kExitOk;
   } catch (const Error& error) {
     if (!context.json) throw;

@@ -83,7 +83,7 @@ int print_plan_table(const PlanTableArgs& args, const Context& context) {
   print(fmt::format("{}: {} servers, the best plan by number of {} elements\n", escaped(topology.name()),
                     topology.num_servers(), to_string(dtype)));
   print(parameter_line(topology) + "\n");
-  print(table.to_string(use_color(context.color, stdout)));
+  print(table.folded(use_color(context.color, stdout)));
   return kExitOk;
 }
 
@@ -111,7 +111,7 @@ void print_plan_sizes(const Topology& topology, const std::vector<PlanTableSize>
   print(fmt::format("{}: {} servers, {}\n", escaped(topology.name()), topology.num_servers(),
                     to_string(rows.front().size.dtype)));
   print(parameter_line(topology) + "\n");
-  print(table.to_string(use_color(context.color, stdout)));
+  print(table.folded(use_color(context.color, stdout)));
 }
 
 }  // namespace gar::cli

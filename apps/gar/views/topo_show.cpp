@@ -109,7 +109,7 @@ class Drawing {
   std::string draw() {
     add_node("", topology_.node(topology_.root()).name, topology_.root());
     add_children("", topology_.root());
-    return table_.to_string(options_.color);
+    return table_.folded(options_.color);
   }
 
  private:

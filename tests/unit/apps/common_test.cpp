@@ -58,6 +58,29 @@ TEST(VectorSizeOptions, NeedExactlyOneOfSizeAndCount) {
   EXPECT_EQ(range.back().count, 100);
 }
 
+// Standard output of the tests may be a terminal of any width.
+TEST(Folding, LinesFitTheTerminal) {
+  const std::size_t most = terminal_columns();
+  Table table({{"name"}, {"first", true}, {"second", true}, {"why"}});
+  const std::string wide(most / 2, '7');
+  std::string words;
+  for (std::size_t i = 0; i < most; ++i) words += "word ";
+  table.add_row({"a", Cell(wide), Cell(wide), Cell(words)});
+  const std::string text =
+      table.folded(false) + fitted(words + "\n") + fitted("label   " + words + "\n") + labelled("best", words);
+  std::size_t begin = 0;
+  std::size_t num_words = 0;
+  while (begin < text.size()) {
+    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
+    EXPECT_LE(display_width(line), most) << line;
+    for (std::size_t at = line.find("word"); at != std::string::npos; at = line.find("word", at + 1)) ++num_words;
+    begin += line.size() + 1;
+  }
+  EXPECT_EQ(num_words, 4 * most);
+  EXPECT_NE(text.find("name  "), text.rfind("name  "));
+  EXPECT_EQ(table.to_string(false).substr(0, 4), "name");
+}
+
 TEST(Csv, QuotesWhatNeedsIt) {
   EXPECT_EQ(csv_line({"a", "", "1,5", "say \"x\""}), "a,,\"1,5\",\"say \"\"x\"\"\"\n");
   EXPECT_EQ(csv_line({"", "a"}), ",a\n");
