@@ -38,6 +38,7 @@ void set_up(CLI::App& program, Context& context) {
   gar::cli::add_reproduce(program, context);
   gar::cli::add_completion(program, context);
   gar::cli::add_manual(program, context);
+  program.add_subcommand("help", "Print this help, or that of a verb: gar help plan");  // run_program does it
   for (CLI::App* verb : program.get_subcommands({})) {
     if (verb->get_group() == "Subcommands") verb->group("Verbs");
   }

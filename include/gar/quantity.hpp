@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "gar/data_type.hpp"
 
@@ -22,11 +23,26 @@ struct VectorSize {
 
 /// The parsers are exact (no rounding through floating point) and throw UsageError with the name of what is parsed (a
 /// flag, a field), the text and what is accepted. Bytes: a number with an optional unit B, kB, KB, MB, GB, TB (powers
-/// of 1000), KiB, MiB, GiB, TiB (powers of 1024).
+/// of 1000), KiB, MiB, GiB, TiB or K, M, G, T (powers of 1024).
 std::int64_t parse_bytes(std::string_view name, std::string_view text);
-/// A whole number of elements, "1e8" included.
+/// A whole number of elements, "1e8" included; K, M, G, T are powers of 1024.
 std::int64_t parse_count(std::string_view name, std::string_view text);
-/// An element type: "float32", "int8", ...
+
+/// How a range grows that says no factor.
+inline constexpr std::int64_t kSizeFactor = 4;
+/// The longest list of sizes.
+inline constexpr std::int64_t kMaxSizes = 10'000;
+/// One or several: "1MB", "1kB,1MB", "1kB..1GB", which is 1kB and each `factor` times the one before, as long as that
+/// is not above 1GB.
+std::vector<std::int64_t> parse_bytes_list(std::string_view name, std::string_view text,
+                                           std::int64_t factor = kSizeFactor);
+/// The same for numbers of elements.
+std::vector<std::int64_t> parse_count_list(std::string_view name, std::string_view text,
+                                           std::int64_t factor = kSizeFactor);
+/// The factor of a range: a whole number from 2 to 1,000,000.
+std::int64_t parse_size_factor(std::string_view name, std::string_view text);
+
+/// An element type: "float32", "int8", ...; also "half", "float" and "double", as in nccl-tests.
 DataType parse_dtype(std::string_view name, std::string_view text);
 
 /// The vector of that many bytes; UsageError when they are no whole number of elements, or more than kMaxVectorBytes.

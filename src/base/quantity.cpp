@@ -7,6 +7,8 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gar/errors.hpp"
 
@@ -15,10 +17,11 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr std::string_view kAcceptedCount = "a whole number of elements from 0 to 2^62 bytes, such as 1000000 or 3.2e7";
+constexpr std::string_view kAcceptedCount =
+    "a whole number of elements from 0 to 2^62 bytes, such as 1000000, 3.2e7 or 1M (K, M, G, T: powers of 1024)";
 constexpr std::string_view kAcceptedBytes =
-    "a number with an optional unit B, kB, KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024), "
-    "such as 400MB or 1.5GiB, up to 2^62 bytes";
+    "a number with an optional unit B, kB, KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB or K, M, G, T (powers "
+    "of 1024), such as 400MB or 1.5GiB, up to 2^62 bytes";
 
 // More significant digits than this are no sensible size; and 10^26 * 1 TiB is below 2^128.
 constexpr std::size_t kMaxDigits = 26;
@@ -101,31 +104,44 @@ Whole to_whole(const Decimal& number, std::int64_t unit, std::int64_t& result) {
   return Whole::kOk;
 }
 
-std::optional<std::int64_t> unit_bytes(std::string_view unit) {
-  struct Unit {
-    std::string_view name;
-    std::int64_t bytes;
-  };
-  static constexpr std::array<Unit, 11> kUnits{{{"", 1},
-                                                {"B", 1},
-                                                {"kB", 1'000},
-                                                {"KB", 1'000},
-                                                {"MB", 1'000'000},
-                                                {"GB", 1'000'000'000},
-                                                {"TB", 1'000'000'000'000},
-                                                {"KiB", std::int64_t{1} << 10},
-                                                {"MiB", std::int64_t{1} << 20},
-                                                {"GiB", std::int64_t{1} << 30},
-                                                {"TiB", std::int64_t{1} << 40}}};
-  const auto* found = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return u.name == unit; });
-  if (found == kUnits.end()) return std::nullopt;
-  return found->bytes;
+struct Unit {
+  std::string_view name;
+  std::int64_t factor;
+};
+constexpr Unit kShortUnits[] = {{"", 1},
+                                {"K", std::int64_t{1} << 10},
+                                {"M", std::int64_t{1} << 20},
+                                {"G", std::int64_t{1} << 30},
+                                {"T", std::int64_t{1} << 40}};
+// nccl-tests takes small letters, too.
+constexpr Unit kByteUnits[] = {{"B", 1},
+                               {"k", std::int64_t{1} << 10},
+                               {"m", std::int64_t{1} << 20},
+                               {"g", std::int64_t{1} << 30},
+                               {"kB", 1'000},
+                               {"KB", 1'000},
+                               {"MB", 1'000'000},
+                               {"GB", 1'000'000'000},
+                               {"TB", 1'000'000'000'000},
+                               {"KiB", std::int64_t{1} << 10},
+                               {"MiB", std::int64_t{1} << 20},
+                               {"GiB", std::int64_t{1} << 30},
+                               {"TiB", std::int64_t{1} << 40}};
+
+std::optional<std::int64_t> factor_of(std::string_view unit, bool is_bytes) {
+  for (const Unit& known : kShortUnits) {
+    if (known.name == unit) return known.factor;
+  }
+  for (const Unit& known : kByteUnits) {
+    if (is_bytes && known.name == unit) return known.factor;
+  }
+  return std::nullopt;
 }
 
 struct Quantity {
   std::string_view thing;     ///< "elements"
   std::string_view accepted;  ///< for messages
-  bool has_unit = false;
+  bool is_bytes = false;
 };
 
 std::int64_t parse_quantity(std::string_view name, std::string_view text, const Quantity& quantity) {
@@ -136,9 +152,9 @@ std::int64_t parse_quantity(std::string_view name, std::string_view text, const 
   const std::optional<Decimal> number = take_decimal(rest, too_many_digits);
   if (too_many_digits) reject(name, text, "too many digits", quantity.accepted);
   if (!number) reject(name, text, "not a number", quantity.accepted);
-  const std::optional<std::int64_t> unit = quantity.has_unit || rest.empty() ? unit_bytes(rest) : std::nullopt;
+  const std::optional<std::int64_t> unit = factor_of(rest, quantity.is_bytes);
   if (!unit) {
-    reject(name, text, fmt::format("'{}' after the number is not {}", rest, quantity.has_unit ? "a unit" : "allowed"),
+    reject(name, text, fmt::format("'{}' after the number is not {}", rest, quantity.is_bytes ? "a unit" : "allowed"),
            quantity.accepted);
   }
   std::int64_t result = 0;
@@ -153,6 +169,42 @@ std::int64_t parse_quantity(std::string_view name, std::string_view text, const 
   reject(name, text, fmt::format("not a whole number of {}", quantity.thing), quantity.accepted);
 }
 
+using ParseOne = std::int64_t (*)(std::string_view name, std::string_view text);
+
+void add_range(std::string_view name, std::string_view text, std::size_t dots, std::int64_t factor, ParseOne parse,
+               std::vector<std::int64_t>& out) {
+  const std::int64_t first = parse(name, text.substr(0, dots));
+  const std::int64_t last = parse(name, text.substr(dots + 2));
+  if (first < 1 || last < first) {
+    reject(name, text, "a range begins at 1 or more and does not fall", "FROM..TO, such as 1kB..1GB or 1e3..1e9");
+  }
+  for (std::int64_t value = first;; value *= factor) {
+    out.push_back(value);
+    if (std::ssize(out) > kMaxSizes) return;
+    if (value > last / factor) return;
+  }
+}
+
+std::vector<std::int64_t> parse_list(std::string_view name, std::string_view text, std::int64_t factor,
+                                     ParseOne parse) {
+  std::vector<std::int64_t> out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view item = text.substr(begin, end - begin);
+    const std::size_t dots = item.find("..");
+    if (dots == std::string_view::npos) {
+      out.push_back(parse(name, item));
+    } else {
+      add_range(name, item, dots, factor, parse, out);
+    }
+    if (std::ssize(out) > kMaxSizes) {
+      reject(name, text.substr(0, 80), "too many sizes", fmt::format("up to {}", kMaxSizes));
+    }
+    begin = end + 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::int64_t parse_bytes(std::string_view name, std::string_view text) {
@@ -163,7 +215,32 @@ std::int64_t parse_count(std::string_view name, std::string_view text) {
   return parse_quantity(name, text, {"elements", kAcceptedCount, false});
 }
 
+std::vector<std::int64_t> parse_bytes_list(std::string_view name, std::string_view text, std::int64_t factor) {
+  return parse_list(name, text, factor, parse_bytes);
+}
+
+std::vector<std::int64_t> parse_count_list(std::string_view name, std::string_view text, std::int64_t factor) {
+  return parse_list(name, text, factor, parse_count);
+}
+
+std::int64_t parse_size_factor(std::string_view name, std::string_view text) {
+  constexpr std::int64_t kMost = 1'000'000;
+  constexpr std::string_view kAccepted = "a whole number from 2 to 1000000";
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) {
+    reject(name, text, "not a whole number", kAccepted);
+  }
+  const std::int64_t value = text.size() > 9 ? kMost + 1 : parse_count(name, text);
+  if (value < 2 || value > kMost) reject(name, text, "out of range", kAccepted);
+  return value;
+}
+
 DataType parse_dtype(std::string_view name, std::string_view text) {
+  // The names of C, as in nccl-tests.
+  constexpr std::pair<std::string_view, DataType> kOthers[] = {
+      {"half", DataType::kFloat16}, {"float", DataType::kFloat32}, {"double", DataType::kFloat64}};
+  for (const auto& [other, type] : kOthers) {
+    if (other == text) return type;
+  }
   std::string accepted;
   for (int i = 0; i < kNumDataTypes; ++i) {
     const auto type = static_cast<DataType>(i);
@@ -171,6 +248,7 @@ DataType parse_dtype(std::string_view name, std::string_view text) {
     accepted += accepted.empty() ? "" : " ";
     accepted += to_string(type);
   }
+  for (const auto& [other, type] : kOthers) accepted += fmt::format(" {}", other);
   reject(name, text, "unknown type", accepted);
 }
 

@@ -2,29 +2,34 @@
 #include <fmt/format.h>
 
 #include "gar/explain.hpp"
+#include "gar/format.hpp"
 
 namespace gar {
 
-std::string flip_words(const Flips& flips, const std::string& unit, double scale, const std::string& here) {
-  const auto number = [&](double x) { return fmt::format("{:.4g}", x * scale); };
+namespace {
+
+// "A up to x, B up to y, C above", where B is what is best where it was asked. What is best from y on is not best up to
+// y where there are only whole numbers, a `step` apart.
+template <class Show>
+std::string choices(const Flips& flips, const std::string& here, double step, const Show& show) {
   std::string out;
-  if (flips.below) {
-    out += fmt::format("{} up to {} {}", flips.below->algorithm, number(flips.below->at), unit);
-  }
-  if (flips.above) {
-    out +=
-        fmt::format("{}{} from {} {}", out.empty() ? "" : "; ", flips.above->algorithm, number(flips.above->at), unit);
-  }
-  if (out.empty()) {
-    return fmt::format("{} stays best from {} to {} {}", here, number(flips.searched_from), number(flips.searched_to),
-                       unit);
-  }
-  return out;
+  if (flips.below) out += fmt::format("{} up to {}, ", flips.below->algorithm, show(flips.below->at));
+  if (flips.above)
+    return out + fmt::format("{} up to {}, {} above", here, show(flips.above->at - step), flips.above->algorithm);
+  if (flips.below) return out + fmt::format("{} above", here);
+  return fmt::format("{} from {} to {}", here, show(flips.searched_from), show(flips.searched_to));
+}
+
+}  // namespace
+
+std::string size_words(const Flips& flips, const std::string& here) {
+  return choices(flips, here, 0, [](double floats) { return format_bytes(4 * floats); });
 }
 
 std::string rank_words(const Topology& topology, const PredictAnswer& answer) {
   if (answer.rank_flips && answer.rank_flips->searched_from < answer.rank_flips->searched_to) {
-    return flip_words(*answer.rank_flips, "servers", 1, answer.flat_best.substr(0, answer.flat_best.find(':')));
+    return choices(*answer.rank_flips, answer.flat_best.substr(0, answer.flat_best.find(':')), 1,
+                   [](double ranks) { return fmt::format("{:.4g} servers", ranks); });
   }
   if (servers_per_switch(topology) == 0) return "not varied, for the lowest switches differ";
   return answer.rank_flips ? "not varied for so many servers"

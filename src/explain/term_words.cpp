@@ -158,16 +158,21 @@ std::string difference_words(const Terms& before, const Terms& after, const Diff
   return parts.empty() ? words_for_none(options.style) : joined_by(", ", parts);
 }
 
-std::string saving_words(const Terms& better, const Terms& other) {
-  std::vector<std::string> gains;
-  std::vector<std::string> losses;
-  for (const TermDifference& d : term_differences(better, other, {.share = NotableShare::kOfTotal})) {
-    (d.seconds() > 0 ? gains : losses)
-        .push_back(fmt::format("{} of {}", format_seconds(std::abs(d.seconds()), 3), name_of(d.term, true)));
+std::string winner_words(const Contestant& better, const Contestant& other, bool with_letters) {
+  const double seconds = better.terms.total();
+  const double ratio = seconds > 0 ? other.terms.total() / seconds : 1;
+  constexpr double kEqual = 1 + 1e-9;
+  if (ratio < kEqual) return fmt::format("{} and {} take the same time", better.name, other.name);
+  constexpr double kInPercent = 1.1;
+  const std::string factor = ratio < kInPercent ? fmt::format("{:.1f}% faster than", 100 * (ratio - 1))
+                                                : fmt::format("{:.2f}x as fast as", ratio);
+  const DifferenceOptions options{.share = NotableShare::kOfTotal, .with_letters = with_letters};
+  std::string out = fmt::format("{} is {} {}: {}", better.name, factor, other.name,
+                                difference_words(other.terms, better.terms, options));
+  if (better.num_chunks > 1) {
+    out += fmt::format(" on the critical path, where its {} chunks overlap", better.num_chunks);
   }
-  if (gains.empty()) return "they cost the same";
-  if (losses.empty()) return fmt::format("it saves {}", joined_by(", ", gains));
-  return fmt::format("it saves {} and pays {} more", joined_by(", ", gains), joined_by(", ", losses));
+  return out;
 }
 
 std::string why_simulated_differs(const Terms& predicted, const Terms& simulated, const RunKind& kind) {

@@ -3,6 +3,7 @@
 
 #include "gar/explain_topology.hpp"
 #include "gar/format.hpp"
+#include "gar/network_words.hpp"
 #include "gar/shapes.hpp"
 
 namespace gar {
@@ -16,6 +17,23 @@ std::string topology_totals(const Topology& topology) {
                      counted(topology.height(topology.root()), "level of links", "levels of links"),
                      counted(topology.num_shapes(), "distinct subtree", "distinct subtrees"),
                      format_seconds(longest_path_latency(topology)));
+}
+
+std::string parameter_words(const Topology& topology) {
+  if (has_paper_parameters(topology)) {
+    const PaperParams paper;
+    return fmt::format("the paper's parameters: servers on {}, {} through one switch",
+                       format_link_speed(paper.server_link.beta), format_seconds(3 * paper.alpha));
+  }
+  const ServerParams usual = find_network_class(kTypicalServer)->server();
+  bool is_assumed = topology.num_servers() > 1;
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    const Node& node = topology.node(id);
+    is_assumed = is_assumed && (!node.is_server() || (node.server == usual && node.uplink.epsilon == 0));
+  }
+  return is_assumed ? fmt::format("assumed: {} memory, no incast, no cost per message; gar fit measures a network",
+                                  kTypicalServer)
+                    : "";
 }
 
 std::vector<std::string> topology_remarks(const Topology& topology, std::size_t max_remarks) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "gar/errors.hpp"
+#include "gar/network_words.hpp"
 #include "gar/topology.hpp"
 
 namespace gar {
@@ -79,6 +80,12 @@ constexpr auto kBuiltinNames = [] {
 }();
 
 using Factors = std::vector<std::int64_t>;
+using Make = Topology (*)(const Factors& factors, const PaperParams& params);
+
+// The same generators with parameters, in the same order.
+constexpr Make kMakers[] = {make_tree, make_tree,
+                            [](const Factors& f, const PaperParams& p) { return make_leaf_spine(f[0], f[1], f[2], p); },
+                            [](const Factors& f, const PaperParams& p) { return make_fat_tree(f[0], p); }};
 constexpr TopologyGenerator kGenerators[] = {
     {"star", "star:N", "star:24", 1, [](const Factors& f) { return make_tree(f); }},
     {"tree", "tree:AxB[xC...]", "tree:16x24", 0, [](const Factors& f) { return make_tree(f); }},
@@ -87,6 +94,8 @@ constexpr TopologyGenerator kGenerators[] = {
     {"fattree", "fattree:K", "fattree:8", 1, [](const Factors& f) { return make_fat_tree(f[0]); }},
 };
 
+static_assert(std::size(kMakers) == std::size(kGenerators));
+
 // "a built-in name (ss24, ...), star:N, ... or fattree:K with whole numbers, for example tree:16x24".
 std::string accepted_forms() {
   std::string out = fmt::format("a built-in name ({})", fmt::join(kBuiltinNames, ", "));
@@ -94,7 +103,7 @@ std::string accepted_forms() {
     out += &generator == std::end(kGenerators) - 1 ? " or " : ", ";
     out += generator.form;
   }
-  return out + " with whole numbers, for example tree:16x24";
+  return out + " with whole numbers, for example tree:16x24, and speeds if you like: star:12@100Gbit/s,2us";
 }
 
 // "16x24" as whole numbers above 0, digits only.
@@ -155,10 +164,14 @@ Topology topology_from_spec(std::string_view spec) {
   if (colon == std::string_view::npos || generator == std::end(kGenerators)) {
     throw InvalidArgument(fmt::format("unknown topology '{}'; accepted are {}", shown, accepted_forms()));
   }
-  const Factors factors = parse_factors(shown, spec.substr(colon + 1));
+  const std::size_t at = std::min(spec.find('@'), spec.size());
+  const Factors factors = parse_factors(shown, spec.substr(colon + 1, at - colon - 1));
   if (generator->num_factors > 0) check_num_factors(shown, factors, generator->num_factors);
   try {
-    return generator->make(factors);
+    if (at == spec.size()) return generator->make(factors);
+    const Make make = kMakers[generator - std::begin(kGenerators)];
+    return network_in_words(std::string(spec), spec.substr(at + 1), make, factors);
+
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("topology '{}': {}", shown, error.what()));
   }

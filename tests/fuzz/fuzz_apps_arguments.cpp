@@ -48,7 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   SimulationArgs simulation;
   const std::map<std::string, std::string*> bench_fields{{"begin", &bench.begin},   {"end", &bench.end},
                                                          {"factor", &bench.factor}, {"increment", &bench.increment},
-                                                         {"sizes", &bench.sizes},   {"iterations", &bench.iterations},
+                                                         {"sizes", &bench.sizes},   {"counts", &bench.counts},
+                                                         {"gpus", &bench.gpus},     {"iterations", &bench.iterations},
                                                          {"warmup", &bench.warmup}, {"check", &bench.check},
                                                          {"batch", &bench.batch},   {"dtype", &bench.dtype},
                                                          {"op", &bench.op},         {"collective", &bench.collective},

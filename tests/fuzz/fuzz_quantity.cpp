@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fuzz/harness.hpp"
 #include "gar/data_type.hpp"
 #include "gar/errors.hpp"
+#include "gar/network_words.hpp"
 #include "gar/plan.hpp"
 #include "gar/quantity.hpp"
 #include "gar/results_io.hpp"
@@ -37,7 +39,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   attempt([&] { check(gar::vector_size_of_bytes("--size", text, gar::DataType::kFloat64)); });
   attempt([&] { check(gar::vector_size_of_count("--count", text, gar::DataType::kBfloat16)); });
-  attempt([&] { require(gar::to_string(gar::parse_dtype("--dtype", text)) == text); });
+  attempt([&] {
+    const gar::DataType type = gar::parse_dtype("-d", text);
+    const bool is_of_c = text == "half" || text == "float" || text == "double";
+    require(is_of_c || gar::to_string(type) == text);
+  });
+  attempt([&] { require(!gar::parse_bytes_list("--size", text).empty()); });
+  attempt([&] {
+    const std::vector<std::int64_t> counts = gar::parse_count_list("--count", text, 2);
+    require(!counts.empty() && std::ssize(counts) <= gar::kMaxSizes);
+  });
+  attempt([&] { require(gar::parse_size_factor("-f", text) >= 2); });
   attempt([&] { require(gar::to_string(gar::parse_data_type(text)) == text); });
   attempt([&] { require(gar::to_string(gar::parse_reduce_op(text)) == text); });
   attempt([&] { (void)gar::parse_collective(text); });
@@ -46,6 +58,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(std::isfinite(jitter) && jitter >= 0);
   });
   attempt([&] { (void)gar::parse_seed("--seed", text); });
+  if (const auto beta = gar::bandwidth_of(text)) require(std::isfinite(*beta) && *beta > 0);
+  if (const auto latency = gar::latency_of(text)) require(std::isfinite(*latency) && *latency >= 0);
   const std::string label = to_string(gar::parse_bench_label(text));
   require(to_string(gar::parse_bench_label(label)) == label);
   return 0;

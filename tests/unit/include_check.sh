@@ -22,7 +22,7 @@ declare -A uses=(
 # Public header: the module that it belongs to.
 declare -A home=(
   [language]=base [errors]=base [version]=base [format]=base [quantity]=base [data_type]=base [stats]=base [environment]=base [limits]=base
-  [topology]=topology [shapes]=topology
+  [topology]=topology [shapes]=topology [network_words]=topology
   [plan]=plan [algorithms]=plan [verify]=plan
   [model]=model
   [planner]=planner [predict]=planner [basic_plan]=planner

@@ -157,11 +157,38 @@ void print_note(std::string_view text) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-int run_program(CLI::App& program, Context& context, int argc, const char* const* argv) {
-  const int num_own = num_own_words(context, argc, argv);
-  context.command.assign(argv + num_own, argv + argc);
+namespace {
+
+// gar help plan: what gar plan --help prints.
+std::vector<const char*> without_help_verb(int argc, const char* const* argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  if (argc < 2 || std::string_view(argv[1]) != "help") return words;
+  words.erase(words.begin() + 1);
+  words.push_back("--help");
+  return words;
+}
+
+}  // namespace
+
+int run_program(CLI::App& program, Context& context, int given_argc, const char* const* given_argv) {
+  const std::vector<const char*> all_words = without_help_verb(given_argc, given_argv);
+  const int num_own = num_own_words(context, static_cast<int>(all_words.size()), all_words.data());
+  context.command.assign(all_words.begin() + num_own, all_words.end());
   if (!context.command.empty() && context.command.front() == "--") context.command.erase(context.command.begin());
-  argc = num_own;
+  const std::vector<const char*> words(all_words.begin(), all_words.begin() + num_own);
+  const int argc = num_own;
+  const char* const* argv = words.data();
+  if (argc < 2) {
+    print(program.help());
+    return kExitUsage;
+  }
+  const std::vector<std::string> verbs = visible_verbs(program);
+  const bool asks_for_help = std::string_view(given_argv[1]) == "help" && argc > 2;
+  if (asks_for_help && std::find(verbs.begin(), verbs.end(), words[1]) == verbs.end()) {
+    print_error(context, fmt::format("unknown verb '{}'; accepted: {}", words[1], fmt::join(verbs, " ")));
+    print_hint(program);
+    return kExitUsage;
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
@@ -194,20 +221,45 @@ void add_output_options(CLI::App& verb, Context& context) {
   add_color_option(verb, context);
 }
 
-void add_size_options(CLI::App& verb, SizeArgs& args) {
-  verb.add_option("--size", args.size, "Bytes of the vector: 400MB, 1.5GiB")->type_name("SIZE");
-  verb.add_option("--count", args.count, "Elements of the vector: 1e8")->type_name("N");
-  verb.add_option("--dtype", args.dtype, "Type of the elements (default float32)")->type_name("TYPE");
+void add_greek_option(CLI::App& verb, Context& context) {
+  verb.add_flag("--greek", context.greek, "Call costs by their letters: alpha beta gamma delta epsilon mu");
 }
 
-VectorSize vector_size(const SizeArgs& args) {
+void add_csv_option(CLI::App& verb, Context& context) {
+  verb.add_flag("--csv", context.csv, "Print comma-separated values with all digits")
+      ->excludes(verb.get_option("--json"));
+}
+
+void add_size_options(CLI::App& verb, SizeArgs& args) {
+  verb.add_option("--size", args.size, "Bytes of the vector: 400MB, 1.5GiB; several: 1kB,1MB or 1kB..1GB")
+      ->type_name("SIZE");
+  verb.add_option("--count", args.count, "Elements of the vector: 1e8; several: 1e3,1e6 or 1e3..1e9")->type_name("N");
+  verb.add_option("-d,--dtype", args.dtype, "Type of the elements (default float32)")->type_name("TYPE");
+  verb.add_option("-f,--factor", args.factor,
+                  fmt::format("Factor between the sizes of a range (default {})", kSizeFactor))
+      ->type_name("F");
+}
+
+std::int64_t size_factor(const std::string& text) { return text.empty() ? kSizeFactor : parse_size_factor("-f", text); }
+
+std::vector<VectorSize> vector_sizes(const SizeArgs& args) {
   const DataType dtype = parse_dtype("--dtype", args.dtype);
   if (args.size.empty() == args.count.empty()) {
     throw UsageError(fmt::format("{} --size and --count is needed, for example --count 1e8 or --size 400MB",
                                  args.size.empty() ? "one of" : "only one of"));
   }
-  return args.count.empty() ? vector_size_of_bytes("--size", args.size, dtype)
-                            : vector_size_of_count("--count", args.count, dtype);
+  const std::int64_t factor = size_factor(args.factor);
+  std::vector<VectorSize> out;
+  if (args.count.empty()) {
+    for (const std::int64_t bytes : parse_bytes_list("--size", args.size, factor)) {
+      out.push_back(vector_size_of_bytes("--size", fmt::to_string(bytes), dtype));
+    }
+  } else {
+    for (const std::int64_t count : parse_count_list("--count", args.count, factor)) {
+      out.push_back(vector_size_of_count("--count", fmt::to_string(count), dtype));
+    }
+  }
+  return out;
 }
 
 double parse_timeout(const std::string& text) {

@@ -23,6 +23,8 @@ using namespace measure;  // NOLINT(google-build-using-namespace)
 /// What the command line said, and what to do about it.
 struct Context {
   bool json = false;                   ///< --json
+  bool csv = false;                    ///< --csv
+  bool greek = false;                  ///< --greek
   ColorMode color = ColorMode::kAuto;  ///< --color
   std::function<int()> run;            ///< set by the verb that was called; returns the exit code
   CLI::App* called = nullptr;          ///< that verb
@@ -53,18 +55,27 @@ int run_program(CLI::App& program, Context& context, int argc, const char* const
 void add_color_option(CLI::App& app, Context& context);
 /// Adds `--json` and `--color`.
 void add_output_options(CLI::App& verb, Context& context);
+/// Adds `--greek`.
+void add_greek_option(CLI::App& verb, Context& context);
+/// Adds `--csv`, which does not go with `--json`.
+void add_csv_option(CLI::App& verb, Context& context);
 
-/// `--size`, `--count` and `--dtype` as typed.
+/// `--size`, `--count`, `--dtype` and `-f` as typed.
 struct SizeArgs {
   std::string size;
   std::string count;
   std::string dtype = "float32";
+  std::string factor;
+  [[nodiscard]] bool empty() const { return size.empty() && count.empty(); }
 };
-/// Adds `--size`, `--count` and `--dtype`; exactly one of the first two must be given. The arguments must outlive
-/// parsing.
+/// What the sizes may be: "Bytes of the vectors: 400MB, a list 1kB,1MB or a range 1kB..1GB".
+/// Adds `--size`, `--count`, `--dtype` and `--factor`; exactly one of the first two must be given. The arguments must
+/// outlive parsing.
 void add_size_options(CLI::App& verb, SizeArgs& args);
-/// Throws UsageError.
-VectorSize vector_size(const SizeArgs& args);
+/// One size or several: lists and ranges. Throws UsageError.
+std::vector<VectorSize> vector_sizes(const SizeArgs& args);
+/// `--factor`, or the usual one. Throws UsageError.
+std::int64_t size_factor(const std::string& text);
 /// `--ranks`. Throws UsageError.
 std::int64_t parse_ranks(const std::string& text);
 

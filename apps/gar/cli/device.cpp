@@ -20,6 +20,12 @@ void add_device_option(CLI::App& verb, std::string& device, const std::string& w
 
 Device parse_device(const std::string& text) { return text == "cuda" ? Device::kCuda : Device::kCpu; }
 
+bool can_use_cuda() {
+  const std::string path = (own_path().parent_path() / "gar-cuda").string();
+  const bool has_program = is_built_with_cuda() || access(path.c_str(), X_OK) == 0;
+  return has_program && access("/dev/nvidia0", R_OK | W_OK) == 0;
+}
+
 void become_program_of(Device device) {
   if (device == Device::kCpu || is_built_with_cuda()) return;
   const std::string path = (own_path().parent_path() / "gar-cuda").string();

@@ -18,4 +18,7 @@ void become_program_of(Device device);
 inline constexpr const char* kNoGpusUnderMpirun =
     "--device cuda does not go with mpirun; accepted: --local N, processes of this host";
 
+/// Has this host a GPU that this program, or gar-cuda beside it, can use?
+bool can_use_cuda();
+
 }  // namespace gar::cli

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "apps/gar/cli/common.hpp"
+#include "gar/explain_topology.hpp"
 
 namespace gar::cli {
 void add_profile_option(CLI::App& verb, std::string& path) {
@@ -14,7 +15,7 @@ void add_profile_option(CLI::App& verb, std::string& path) {
 
 void add_network_options(CLI::App& verb, NetworkArgs& args) {
   verb.add_option("-t,--topology", args.topology,
-                  "The network: a file, a built-in name or a generator such as tree:16x24")
+                  "The network: a file, a built-in name, or a generator such as tree:16x24 or star:12@100Gbit/s,2us")
       ->type_name("T");
   add_profile_option(verb, args.profile);
 }
@@ -22,12 +23,17 @@ void add_network_options(CLI::App& verb, NetworkArgs& args) {
 Network load_network(const NetworkArgs& args, Notes notes) {
   if (args.empty())
     throw UsageError(
-        "a network is needed: -t with a file, a built-in name or a generator such as tree:16x24, or -p with a profile "
-        "as gar fit writes it");
+        "a network is needed: -t with a file, a built-in name or a generator such as tree:16x24 or "
+        "star:12@100Gbit/s,2us, or -p with a profile as gar fit writes it");
   Network network = gar::load_network(args.topology, args.profile);
   if (notes == Notes::kOmit) return network;
   for (const std::string& note : network.notes) print_note(note);
   return network;
+}
+
+std::string parameter_line(const Topology& topology) {
+  const std::string words = parameter_words(topology);
+  return words.empty() ? "" : words + "\n";
 }
 
 }  // namespace gar::cli

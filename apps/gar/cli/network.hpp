@@ -24,4 +24,7 @@ enum class Notes { kPrint, kOmit };
 /// the topology is said on standard error. Throws UsageError when there is neither, and what reading throws.
 Network load_network(const NetworkArgs& args, Notes notes = Notes::kPrint);
 
+/// Whose figures the network has, as a line of its own; nothing where that needs no word (parameter_words).
+std::string parameter_line(const Topology& topology);
+
 }  // namespace gar::cli

@@ -1,12 +1,16 @@
 #include "apps/gar/cli/output.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
+
+#include "gar/version.hpp"
 
 namespace gar::cli {
 namespace {
@@ -57,6 +61,43 @@ std::string for_terminal(std::string_view text) {
   return out;
 }
 
+/// Columns of text with our own colours in it.
+std::size_t painted_width(std::string_view text) {
+  std::size_t hidden = 0;
+  for (std::size_t at = text.find('\x1b'); at != std::string_view::npos; at = text.find('\x1b', at + 1)) {
+    hidden += own_escape(text.substr(at));
+  }
+  return display_width(text) - hidden;
+}
+
+/// `text` broken at blanks: `first` before the first line and as many blanks as `rest` says before the others.
+std::string broken(std::string first, std::size_t rest, std::string_view text, std::size_t columns) {
+  std::string out;
+  std::string line = std::move(first);
+  bool is_empty = true;  // of words
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!is_empty && painted_width(line) + 1 + painted_width(word) > columns) {
+      out += line + '\n';
+      line = std::string(rest, ' ');
+      is_empty = true;
+    }
+    if (!is_empty) line += ' ';
+    line += word;
+    is_empty = false;
+  }
+  return out + line + '\n';
+}
+
+/// A cell that begins `before` columns into a line and goes on below itself.
+std::string broken_cell(std::string_view text, std::size_t before, std::size_t columns) {
+  std::string out = broken(std::string(before, ' '), before, text, columns);
+  out.pop_back();
+  return out.substr(before);
+}
+
 }  // namespace
 
 bool use_color(ColorMode mode, std::FILE* stream) {
@@ -84,23 +125,34 @@ void Table::add_row(std::vector<Cell> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::to_string(bool color) const {
-  std::vector<std::size_t> widths;
+std::vector<std::size_t> Table::widths() const {
+  std::vector<std::size_t> out;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     std::size_t width = display_width(columns_[c].title);
     for (const auto& row : rows_) width = std::max(width, display_width(row[c].text));
-    widths.push_back(width);
+    out.push_back(width);
   }
+  return out;
+}
+
+// Some of the columns. The text of the last one is broken where the line would be longer than `most`.
+std::string Table::lines(const Shown& shown, std::size_t most, bool color) const {
+  const std::vector<std::size_t> width = widths();
+  std::size_t before_last = 0;
+  for (std::size_t i = 0; i + 1 < shown.size(); ++i) before_last += width[shown[i]] + 2;
   std::string out;
   const auto add_line = [&](const std::vector<Cell>& cells) {
     std::string gap;  // blanks that are only written when something follows
-    for (std::size_t c = 0; c < cells.size(); ++c) {
+    for (const std::size_t c : shown) {
       const Cell& cell = cells[c];
-      const std::string padding(widths[c] - display_width(cell.text), ' ');
+      const std::size_t room = most > before_last ? most - before_last : 1;
+      const bool is_broken = c == shown.back() && !columns_[c].is_number && display_width(cell.text) > room;
+      const std::string text = is_broken ? broken_cell(cell.text, before_last, most) : cell.text;
+      const std::string padding(is_broken ? 0 : width[c] - display_width(text), ' ');
       if (columns_[c].is_number) gap += padding;
-      if (!cell.text.empty()) {
+      if (!text.empty()) {
         out += gap;
-        out += paint(cell.text, cell.paint, color);
+        out += paint(text, cell.paint, color);
         gap.clear();
       }
       if (!columns_[c].is_number) gap += padding;
@@ -115,28 +167,76 @@ std::string Table::to_string(bool color) const {
   return out;
 }
 
-std::string list_item(std::string_view item) {
-  constexpr std::size_t kColumns = 120;
-  const std::string safe = escaped(item);
-  std::string_view text = safe;
-  std::string out;
-  std::string line = "  ";
-  bool is_empty = true;  // of words
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (!is_empty && display_width(line) + 1 + display_width(word) > kColumns) {
-      out += line + '\n';
-      line = "    ";
-      is_empty = true;
-    }
-    if (!is_empty) line += ' ';
-    line += word;
-    is_empty = false;
-  }
-  return out + line + '\n';
+std::string Table::to_string(bool color) const {
+  Shown all(columns_.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return lines(all, std::string::npos, color);
 }
+
+std::string Table::folded(bool color) const {
+  const std::size_t most = terminal_columns();
+  const std::vector<std::size_t> width = widths();
+  std::vector<Shown> blocks{{}};
+  std::size_t used = 0;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const bool is_empty = blocks.back().empty();
+    // Text at the end may be broken, if it has half of the line.
+    const bool is_last_text = c + 1 == columns_.size() && !columns_[c].is_number && used + 2 <= most / 2;
+    if (!is_empty && used + 2 + width[c] > most && blocks.back().size() > 1 && !is_last_text) {
+      blocks.push_back({0});
+      used = width[0];
+    }
+    used += width[c] + (blocks.back().empty() ? 0 : 2);
+    blocks.back().push_back(c);
+  }
+  std::string out;
+  for (const Shown& shown : blocks) out += (out.empty() ? "" : "\n") + lines(shown, most, color);
+  return out;
+}
+
+std::size_t terminal_columns() {
+  constexpr std::size_t kUsual = 80;
+  constexpr std::size_t kLeast = 40;
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsual;
+  return std::max<std::size_t>(size.ws_col, kLeast);
+}
+
+std::string fitted(std::string_view text) {
+  const std::size_t columns = terminal_columns();
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1);
+    const std::string_view line = text.substr(0, end + 1);
+    text.remove_prefix(end + 1);
+    const bool has_end = line.ends_with('\n');
+    const std::string_view words = line.substr(0, line.size() - (has_end ? 1 : 0));
+    if (painted_width(words) <= columns) {
+      out += line;
+      continue;
+    }
+    // The blanks that the line begins with stay.
+    const std::size_t indent = std::min(words.find_first_not_of(' '), words.size());
+    // Text behind a label goes on below itself, other text a little to the right.
+    constexpr std::size_t kMostLabel = 12;
+    const std::size_t gap = indent == 0 ? words.find("  ") : std::string_view::npos;
+    const std::size_t behind = gap == std::string_view::npos ? gap : words.find_first_not_of(' ', gap);
+    const bool has_label = behind <= kMostLabel;
+    const std::size_t first = has_label ? behind : indent;
+    out += broken(std::string(words.substr(0, first)), has_label ? behind : indent + 4, words.substr(first), columns);
+    if (!has_end) out.pop_back();
+  }
+  return out;
+}
+
+std::string labelled(std::string_view label, std::string_view text) {
+  constexpr std::size_t kIndent = 12;
+  std::string first = escaped(label);
+  first.resize(std::max(first.size() + 1, kIndent), ' ');
+  return broken(std::move(first), kIndent, escaped(text), terminal_columns());
+}
+
+std::string list_item(std::string_view item) { return broken("  ", 4, escaped(item), terminal_columns()); }
 
 std::string shell_word(std::string_view word) {
   const auto is_plain = [](char c) {
@@ -160,5 +260,32 @@ void print(std::string_view text) {
   const std::string shown = for_terminal(text);
   std::fwrite(shown.data(), 1, shown.size(), stdout);
 }
+
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string out;
+  for (const std::string& cell : cells) {
+    if (!out.empty() || &cell != cells.data()) out += ',';
+    if (cell.find_first_of(",\"\n") == std::string::npos) {
+      out += cell;
+      continue;
+    }
+    out += '"';
+    for (const char c : cell) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+    out += '"';
+  }
+  return out + "\n";
+}
+
+std::string list_document(const std::vector<std::string>& documents) {
+  std::string list;
+  for (std::string_view document : documents) {
+    while (document.ends_with('\n')) document.remove_suffix(1);
+    list += fmt::format("{}{}", list.empty() ? "" : ",\n", document);
+  }
+  return fmt::format("{{\n\"gar_version\": \"{}\",\n\"schema\": \"gar.list/1\",\n\"documents\": [\n{}\n]\n}}\n",
+                     version(), list);
+}
+
+void say(std::string_view text) { print(fitted(text)); }
 
 }  // namespace gar::cli

@@ -46,14 +46,33 @@ class Table {
   void add_row(std::vector<Cell> cells);
   /// The lines, each with its end of line and without blanks before it.
   [[nodiscard]] std::string to_string(bool color) const;
+  /// The same in lines that fit the terminal: columns that do not come below the others with the first one again, and a
+  /// text that is too wide for its column is broken at blanks.
+  [[nodiscard]] std::string folded(bool color) const;
 
  private:
+  using Shown = std::vector<std::size_t>;  // columns, from the left
+  [[nodiscard]] std::vector<std::size_t> widths() const;
+  [[nodiscard]] std::string lines(const Shown& shown, std::size_t most, bool color) const;
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };
 
-/// An item of a list: two blanks before its first line, four before the others, at most 120 columns, broken at blanks.
+/// Columns of the terminal that standard output is; 80 when it is none, and at least 40.
+std::size_t terminal_columns();
+/// Lines of text; those that do not fit the terminal are broken at blanks. Colours count nothing.
+std::string fitted(std::string_view text);
+/// Text under a label of at most 11 columns, broken at blanks so that every line fits the terminal.
+std::string labelled(std::string_view label, std::string_view text);
+
+/// An item of a list: two blanks before its first line, four before the others, as wide as the terminal, broken at
+/// blanks.
 std::string list_item(std::string_view item);
+
+/// A line of comma-separated values, with its end of line.
+std::string csv_line(const std::vector<std::string>& cells);
+/// Several documents as one, of schema "gar.list/1": {"gar_version", "schema", "documents": [...]}.
+std::string list_document(const std::vector<std::string>& documents);
 
 /// A word as it can be typed into a shell; what `escaped` would change is written as in $'a\\x0ab'.
 std::string shell_word(std::string_view word);
@@ -62,5 +81,7 @@ std::string shell_word(std::string_view word);
 /// lines and colours from those of somebody's file name: data are escaped (gar::escaped) where they become part of a
 /// text.
 void print(std::string_view text);
+/// The same for people: lines that fit the terminal.
+void say(std::string_view text);
 
 }  // namespace gar::cli

@@ -25,25 +25,33 @@ namespace {
 class Printer {
  public:
   Printer(const BenchConfig& config, const Context& context, const World& world)
-      : config_(config), is_json_(context.json), color_(use_color(context.color, stdout)) {
+      : config_(config), is_json_(context.json), is_csv_(context.csv), color_(use_color(context.color, stdout)) {
     record_.num_ranks = world.size();
     record_.world = world.words();
   }
 
   void begin() const {
-    if (!is_json_) write(bench_header(config_, record_.world));
+    if (is_csv_) {
+      write(bench_csv_titles());
+    } else if (!is_json_) {
+      write(bench_header(config_, record_.world));
+    }
   }
   BenchWatch watch() {
     BenchWatch out;
     out.on_result = [this](const BenchResult& r) {
       progress_.clear();
       record_.results.push_back(r);
-      if (!is_json_) write(bench_line(r, color_));
+      if (is_csv_) {
+        write(bench_csv_line(r));
+      } else if (!is_json_) {
+        write(bench_line(r, color_));
+      }
     };
     out.on_note = [this](const std::string& note) {
       progress_.clear();
       record_.notes.push_back(note);
-      if (!is_json_) write(fmt::format("# {}\n", note));
+      if (!is_json_ && !is_csv_) write(fmt::format("# {}\n", note));
     };
     if (progress_.is_visible()) {
       out.on_progress = [this](const std::string& text) { progress_.show(text + " (Ctrl-C ends it)"); };
@@ -56,7 +64,7 @@ class Printer {
     const std::string document = bench_document(config_, record_);
     if (is_json_) {
       print(document);
-    } else {
+    } else if (!is_csv_) {
       write(bench_footer(record_.results, outcome));
     }
     if (!config_.json_file.empty()) {
@@ -72,6 +80,7 @@ class Printer {
   }
   const BenchConfig& config_;
   bool is_json_;
+  bool is_csv_;
   bool color_;
   ProgressLine progress_{{.first = std::chrono::seconds(1), .every = std::chrono::milliseconds(200)}};
   BenchRecord record_;
@@ -128,8 +137,10 @@ void add_bench(CLI::App& program, Context& context) {
   auto args = std::make_shared<BenchArgs>();
   add_bench_options(verb, *args);
   add_output_options(verb, context);
+  add_csv_option(verb, context);
   set_examples(verb, {{"4 processes of this host, from 4 KiB to 256 MiB",
                        "gar bench --local 4 -b 4KiB -e 256MiB -f 2 -n 20 -w 5"},
+                      {"the first command of nccl-tests, as it stands", "gar bench -b 8 -e 128M -f 2 -g 8"},
                       {"our choice, a ring and the MPI library's own AllReduce, measured in turns",
                        "gar bench --local 4 --algo auto,ring,native"},
                       {"4 processes that share the GPUs of this host, against NCCL's own AllReduce",

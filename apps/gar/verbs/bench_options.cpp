@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::int64_t kDefaultBegin = std::int64_t{4} << 10;
 constexpr std::int64_t kDefaultEnd = std::int64_t{64} << 20;
-constexpr std::int64_t kMaxSizes = 10'000;
 constexpr std::int64_t kMaxIterations = 1'000'000;
 constexpr std::int64_t kMaxLocal = 1024;
 
@@ -47,17 +46,35 @@ std::int64_t parse_whole(std::string_view flag, const std::string& text, Range r
   return value;
 }
 
+// Elements as bytes, which is the same for all types only if they are equally large.
+std::vector<std::int64_t> sizes_of_counts(const BenchArgs& args, std::int64_t factor) {
+  const std::vector<std::string> names = split(args.dtype);
+  std::vector<std::int64_t> out;
+  for (const std::string& name : names) {
+    std::vector<std::int64_t> sizes;
+    for (const std::int64_t count : parse_count_list("--count", args.counts, factor)) {
+      if (name == "all")
+        throw UsageError("--count does not go with -d all, whose elements differ in size; --size does");
+      sizes.push_back(vector_size_of_count("--count", fmt::to_string(count), parse_dtype("-d", name)).bytes);
+    }
+    if (!out.empty() && out != sizes) {
+      throw UsageError("--count goes with types of one size; --size goes with all of them");
+    }
+    out = std::move(sizes);
+  }
+  return out;
+}
+
 std::vector<std::int64_t> parse_sizes(const BenchArgs& args) {
   if (!args.factor.empty() && !args.increment.empty()) {
     throw UsageError("only one of -f and -i is needed: sizes grow by a factor or by an increment");
   }
-  if (!args.sizes.empty()) {
-    if (!(args.begin + args.end + args.factor + args.increment).empty()) {
-      throw UsageError("only one of --sizes and a range (-b, -e, -f, -i) is needed");
+  if (!args.sizes.empty() || !args.counts.empty()) {
+    if (!(args.begin + args.end + args.increment).empty() || (!args.sizes.empty() && !args.counts.empty())) {
+      throw UsageError("only one of --size, --count and a range (-b, -e, -i) is needed");
     }
-    std::vector<std::int64_t> sizes;
-    for (const std::string& text : split(args.sizes)) sizes.push_back(parse_bytes("--sizes", text));
-    return sizes;
+    const std::int64_t factor = size_factor(args.factor);
+    return args.counts.empty() ? parse_bytes_list("--size", args.sizes, factor) : sizes_of_counts(args, factor);
   }
   std::int64_t begin = kDefaultBegin;
   std::int64_t end = kDefaultEnd;
@@ -74,7 +91,7 @@ std::vector<std::int64_t> parse_sizes(const BenchArgs& args) {
     if (increment < 1) throw UsageError(fmt::format("-i '{}': accepted is a size of at least 1 byte", args.increment));
     return bench_sizes(begin, end, 1, increment);
   }
-  const std::int64_t factor = args.factor.empty() ? 4 : parse_whole("-f", args.factor, {2, 1'000'000});
+  const std::int64_t factor = size_factor(args.factor);
   if (begin == 0 && end > 0) throw UsageError("-b 0: a size of 0 cannot grow by a factor; accepted with -i or -e 0");
   return bench_sizes(begin, end, factor, 0);
 }
@@ -224,11 +241,14 @@ void check_usage(const BenchConfig& config) {
 void add_bench_options(CLI::App& verb, BenchArgs& args) {
   verb.add_option("--local", args.local, "Start this many processes on this host (default: one per core, at least 2)")
       ->type_name("N");
+  verb.add_option("-g,--gpus", args.gpus, "As --local, on the GPUs of this host where there are any (as in nccl-tests)")
+      ->type_name("N");
   verb.add_option("-b,--begin", args.begin, "First size (default 4KiB)")->type_name("SIZE");
   verb.add_option("-e,--end", args.end, "Last size (default 64MiB)")->type_name("SIZE");
   verb.add_option("-f,--factor", args.factor, "Factor between sizes (default 4)")->type_name("F");
   verb.add_option("-i,--increment", args.increment, "Increment between sizes, instead of a factor")->type_name("SIZE");
-  verb.add_option("--sizes", args.sizes, "These sizes, instead of a range")->type_name("SIZE[,SIZE...]");
+  verb.add_option("--size,--sizes", args.sizes, "These sizes instead: 1MB, 1kB,1MB or 1kB..1GB")->type_name("SIZE");
+  verb.add_option("--count", args.counts, "The same in elements: 1e6, 1e3,1e6 or 1e3..1e9")->type_name("N");
   verb.add_option("-n,--iterations", args.iterations, "Timed iterations of each size and algorithm")
       ->type_name("N")
       ->capture_default_str();
@@ -240,7 +260,7 @@ void add_bench_options(CLI::App& verb, BenchArgs& args) {
   verb.add_option("--batch", args.batch, "Operations back to back in one iteration; auto: 32 or fewer, 1 from 256 KiB")
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("-d,--dtype", args.dtype, "Types of the elements, or all")
+  verb.add_option("-d,--dtype", args.dtype, "Types of the elements, or all; also half float double")
       ->type_name("TYPE[,TYPE...]")
       ->capture_default_str();
   verb.add_option("-o,--op", args.op, "Operators: sum prod min max band bor bxor land lor lxor, or all")
@@ -307,11 +327,15 @@ BenchConfig parse_bench(const BenchArgs& args) {
   out.in_place = args.in_place;
   out.reproducible = args.reproducible;
   out.collective = collective_option(args.collective);
-  out.device = parse_device(args.device);
+  out.device = !args.gpus.empty() && can_use_cuda() ? Device::kCuda : parse_device(args.device);
   out.cases = parse_cases(args, out.collective, out.device);
   out.transport = parse_transport(args.transport, out.device);
   out.entries = parse_entries(args);
   if (!args.timeout.empty()) out.timeout_s = parse_timeout(args.timeout);
+  if (!args.gpus.empty()) {
+    if (!args.local.empty()) throw UsageError("only one of -g and --local is needed: both say how many processes");
+    out.local = static_cast<int>(parse_whole("-g", args.gpus, {1, kMaxLocal}));
+  }
   if (!args.local.empty()) out.local = static_cast<int>(parse_whole("--local", args.local, {1, kMaxLocal}));
   if (!args.mpi.empty()) out.mpi = args.mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;
   if (!args.plan.empty()) out.plan = load_plan(args.plan);

@@ -19,6 +19,7 @@ struct BenchArgs {
   std::string factor;
   std::string increment;
   std::string sizes;
+  std::string counts;
   std::string iterations = "20";
   std::string warmup = "5";
   std::string check = "1";
@@ -33,6 +34,7 @@ struct BenchArgs {
   NetworkArgs network;
   std::string timeout;
   std::string local;
+  std::string gpus;
   std::string mpi;
   std::string json_file;
   bool in_place = false;

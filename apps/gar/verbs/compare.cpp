@@ -24,22 +24,34 @@ namespace {
 struct CompareArgs {
   NetworkArgs network;
   std::string counts;
-  std::string dtype = "float32";
+  SizeArgs size;
   std::string algo = "cps,hcps,ring,rhd,reduce-broadcast,gentree,gentree+";
   ModelArgs model;
   SimulationArgs simulation;
 };
 
-std::vector<VectorSize> parse_counts(const CompareArgs& args) {
-  const DataType dtype = parse_dtype("--dtype", args.dtype);
+std::vector<VectorSize> parse_sizes_of(const CompareArgs& args) {
+  if (args.counts.empty()) return vector_sizes(args.size);
+  if (!args.size.empty()) throw UsageError("only one of --counts, --count and --size is needed");
+  const DataType dtype = parse_dtype("--dtype", args.size.dtype);
   std::vector<VectorSize> out;
-  std::size_t begin = 0;
-  while (begin <= args.counts.size()) {
-    const std::size_t end = std::min(args.counts.find(',', begin), args.counts.size());
-    out.push_back(vector_size_of_count("--counts", args.counts.substr(begin, end - begin), dtype));
-    begin = end + 1;
+  for (const std::int64_t count : parse_count_list("--counts", args.counts, size_factor(args.size.factor))) {
+    out.push_back(vector_size_of_count("--counts", fmt::to_string(count), dtype));
   }
   return out;
+}
+
+void print_csv_of(const Comparison& c) {
+  print(csv_line({"bytes", "count", "dtype", "algorithm", "chunks", "predicted_seconds", "seconds_without_conditions",
+                  "simulated_seconds", "why"}));
+  for (const ComparedSize& block : c.sizes) {
+    for (const ComparedPlan& row : block.plans) {
+      print(csv_line({fmt::to_string(block.size.bytes), fmt::to_string(block.size.count),
+                      std::string(to_string(block.size.dtype)), row.algorithm, fmt::to_string(row.num_chunks),
+                      fmt::to_string(row.predicted.total()), row.without ? fmt::to_string(row.without->seconds) : "",
+                      fmt::to_string(row.simulated.seconds), row.why}));
+    }
+  }
 }
 
 // Nothing when it was interrupted.
@@ -100,46 +112,46 @@ void print_block(const ComparedSize& block, bool has_conditions, bool color) {
     cells.emplace_back(row.why);
     table.add_row(std::move(cells));
   }
-  print(fmt::format("{} elements ({})\n", format_count(block.size.count),
-                    format_bytes(static_cast<double>(block.size.bytes))));
-  print(table.to_string(color));
+  say(fmt::format("{} elements ({})\n", format_count(block.size.count),
+                  format_bytes(static_cast<double>(block.size.bytes))));
+  say(table.folded(color));
   const std::string& chosen = block.plans[block.model_best].algorithm;
   if (block.plans.size() == 1) return;
   if (block.regret() <= 0) {
-    print(fmt::format("the model's choice, {}, is the best simulated, too\n", paint(chosen, Paint::kGreen, color)));
+    say(fmt::format("the model's choice, {}, is the best simulated, too\n", paint(chosen, Paint::kGreen, color)));
   } else {
-    print(fmt::format("best simulated is {}; the model's choice, {}, takes {} longer (regret)\n",
-                      paint(block.plans.front().algorithm, Paint::kGreen, color), chosen,
-                      format_percent(block.regret())));
+    say(fmt::format("best simulated is {}; the model's choice, {}, takes {} longer (regret)\n",
+                    paint(block.plans.front().algorithm, Paint::kGreen, color), chosen,
+                    format_percent(block.regret())));
   }
 }
 
 void print_comparison(const Comparison& c, bool color) {
   const Scene& scene = c.scene;
-  print(fmt::format("{}: {} server{}, {}, {} and the simulator{}\n", escaped(scene.topology.name()),
-                    scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
-                    to_string(scene.size.dtype), model_name(scene.model),
-                    scene.barrier ? " with a barrier after every step" : ""));
-  for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if: {}\n", escaped(words)));
+  say(fmt::format("{}: {} server{}, {}, {} and the simulator{}\n", escaped(scene.topology.name()),
+                  scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
+                  to_string(scene.size.dtype), model_name(scene.model),
+                  scene.barrier ? " with a barrier after every step" : ""));
+  for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if: {}\n", escaped(words)));
   for (const ComparedSize& block : c.sizes) {
-    print("\n");
+    say("\n");
     print_block(block, !scene.what_if.is_empty(), color);
   }
   if (!c.is_complete) {
-    print(fmt::format("\n{}\n",
-                      paint("partial: interrupted; what had not finished is not shown", Paint::kYellow, color)));
+    say(fmt::format("\n{}\n",
+                    paint("partial: interrupted; what had not finished is not shown", Paint::kYellow, color)));
   }
   if (c.sizes.size() > 1) {
     const ComparisonTotals t = totals_of(c.sizes);
-    print(fmt::format("\nmodel       best choice at {} of {} sizes, regret {} on average and {} at most\n", t.num_right,
-                      c.sizes.size(), format_percent(t.mean_regret), format_percent(t.max_regret)));
-    print(fmt::format("difference  {} on average between predicted and simulated{}\n", format_percent(t.mean_error),
-                      scene.what_if.is_empty() ? "" : ", without the conditions"));
+    say(fmt::format("\nmodel       best choice at {} of {} sizes, regret {} on average and {} at most\n", t.num_right,
+                    c.sizes.size(), format_percent(t.mean_regret), format_percent(t.max_regret)));
+    say(fmt::format("difference  {} on average between predicted and simulated{}\n", format_percent(t.mean_error),
+                    scene.what_if.is_empty() ? "" : ", without the conditions"));
   }
 }
 
 int run(const CompareArgs& args, const Context& context) {
-  const std::vector<VectorSize> sizes = parse_counts(args);
+  const std::vector<VectorSize> sizes = parse_sizes_of(args);
   const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
   const WhatIf what_if = parse_what_if(args.simulation);
   const ModelOptions model = model_options(args.model);
@@ -177,7 +189,9 @@ int run(const CompareArgs& args, const Context& context) {
     if (!block.plans.empty()) c.sizes.push_back(std::move(block));
     if (!c.is_complete) break;
   }
-  if (context.json) {
+  if (context.csv) {
+    print_csv_of(c);
+  } else if (context.json) {
     print(compare_document(c));
   } else {
     print_comparison(c, use_color(context.color, stdout));
@@ -191,14 +205,13 @@ void add_compare(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("compare", "Compare predicted and simulated times, and say why they differ");
   auto args = std::make_shared<CompareArgs>();
   add_network_options(verb, args->network);
-  verb.add_option("--counts", args->counts, "Elements of the vectors: 1e7,3.2e7,1e8")
-      ->required()
-      ->type_name("N[,N...]");
-  verb.add_option("--dtype", args->dtype, "Type of the elements (default float32)")->type_name("TYPE");
+  add_size_options(verb, args->size);
+  verb.add_option("--counts", args->counts, "The same as --count")->type_name("N[,N...]");
   add_algo_option(verb, args->algo, "Algorithms to compare");
   add_simulation_options(verb, args->simulation);
   add_model_options(verb, args->model);
   add_output_options(verb, context);
+  add_csv_option(verb, context);
   set_examples(verb, {{"does the model choose what the simulator finds best?",
                        "gar compare -t tree:16x24 --counts 1e7,3.2e7,1e8"},
                       {"which algorithm suffers least when a rack's uplink has half its capacity",

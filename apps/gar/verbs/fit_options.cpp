@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 
 #include "gar/environment.hpp"
 #include "gar/errors.hpp"
@@ -35,11 +34,9 @@ std::vector<double> parse_fit_sizes(const std::string& text) {
   constexpr std::int64_t kLeastBytes = 400;
   constexpr std::size_t kMost = 8;
   std::vector<double> out;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
-    const std::int64_t bytes = parse_bytes("--sizes", word);
+  for (const std::int64_t bytes : parse_bytes_list("--sizes", text)) {
     if (bytes < kLeastBytes || bytes > (std::int64_t{1} << 31)) {
-      throw UsageError(fmt::format("--sizes '{}': accepted are sizes from {} bytes to 2 GiB", word, kLeastBytes));
+      throw UsageError(fmt::format("--sizes '{}': accepted are sizes from {} bytes to 2 GiB", text, kLeastBytes));
     }
     out.push_back(std::floor(static_cast<double>(bytes) / 4));
   }
@@ -88,7 +85,7 @@ void add_fit_options(CLI::App& verb, FitArgs& args) {
           "The network, one server per rank or per host; its parameters do not count (default: GAR_TOPOLOGY, or "
           "hosts and their ranks)")
       ->type_name("T");
-  verb.add_option("--sizes", args.sizes, "Lengths of the vectors (default: chosen by a probe and the budget)")
+  verb.add_option("--size,--sizes", args.sizes, "Lengths of the vectors (default: chosen by a probe and the budget)")
       ->type_name("SIZE[,SIZE...]");
   add_device_option(verb, args.device,
                     "Whose memory is measured; cuda: a GPU's, and with --local what connects ranks on the GPUs of this "

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <sstream>
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/network.hpp"
@@ -51,8 +52,36 @@ void become_explicit(const PlanRequest& request, PlanAnswer& answer) {
   answer.terms = answer.priced->cost(request.size_floats);
 }
 
-int make(const PlanArgs& args, const Context& context) {
-  const VectorSize size = vector_size(args.size);
+// Several sizes: the plan of each, in a line or as a document.
+int make_several(const PlanArgs& args, const std::vector<VectorSize>& sizes, const Context& context) {
+  if (!args.output.empty() || args.explain || args.is_explicit) {
+    throw UsageError("-o, --explain and --explicit are for a plan of one size");
+  }
+  const Network network = load_network(args.network);
+  std::vector<PlanTableSize> rows;
+  for (const VectorSize& size : sizes) {
+    PlanRequest request{.topology = network.topology,
+                        .size_floats = size.floats(),
+                        .algorithms = parse_algorithms(args.algo),
+                        .model = model_options(args.model),
+                        .collective = collective_of(args.collective),
+                        .policy = policy_of(args)};
+    PlanAnswer answer = plan(request);
+    answer.plan.count = size.count;
+    std::string document;
+    if (context.json) {
+      std::ostringstream out;
+      write_plan_document(request, answer, answer.priced->critical_stages(size.floats()), PlanDetail::kPlain, out);
+      document = out.str();
+    }
+    rows.push_back({size, plan_name(answer), plan_words(answer.switches), answer.plan.num_chunks, answer.terms.total(),
+                    std::move(document)});
+  }
+  print_plan_sizes(network.topology, rows, context);
+  return kExitOk;
+}
+
+int make(const PlanArgs& args, const VectorSize& size, const Context& context) {
   std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
   PlanRequest request{.topology = load_network(args.network).topology,
                       .size_floats = size.floats(),
@@ -63,7 +92,7 @@ int make(const PlanArgs& args, const Context& context) {
   const bool to_stdout = args.output == "-";
   const bool is_document = context.json || to_stdout;
   request.with_optimality = !is_document && request.topology.num_servers() <= kMaxRanksForOptimality;
-  PlanView view{request, size, plan(request), {}};
+  PlanView view{request, size, plan(request), {}, context.greek ? TermNames::kGreek : TermNames::kPlain};
   if (args.is_explicit) become_explicit(request, view.answer);
   view.answer.plan.count = size.count;
   view.stages = view.answer.priced->critical_stages(size.floats());
@@ -84,18 +113,33 @@ int make(const PlanArgs& args, const Context& context) {
   return kExitOk;
 }
 
+// A single range without a factor asks where the best plan changes.
+bool is_range(const std::string& text) {
+  return text.find("..") != std::string::npos && text.find(',') == std::string::npos;
+}
+
 int run(const PlanArgs& args, const Context& context) {
-  if (args.counts.empty()) {
-    if (args.size.size.empty() && args.size.count.empty()) {
-      throw UsageError("one of --size, --count and --counts is needed");
-    }
-    return make(args, context);
+  if (args.counts.empty() && args.size.empty()) {
+    throw UsageError("one of --size, --count and --counts is needed");
   }
-  if (!args.size.size.empty() || !args.size.count.empty() || !args.output.empty() || args.explain) {
-    throw UsageError("--counts makes a table; it goes with --algo, --dtype, --policy and --model only");
+  const bool is_table =
+      !args.counts.empty() || (args.size.factor.empty() && (is_range(args.size.size) || is_range(args.size.count)));
+  if (!is_table) {
+    const std::vector<VectorSize> sizes = vector_sizes(args.size);
+    if (sizes.size() > 1) return make_several(args, sizes, context);
+    if (context.csv) throw UsageError("--csv goes with several sizes, such as --size 1kB..1GB");
+    return make(args, sizes.front(), context);
+  }
+  const int num_sizes =
+      (args.counts.empty() ? 0 : 1) + (args.size.size.empty() ? 0 : 1) + (args.size.count.empty() ? 0 : 1);
+  if (num_sizes > 1 || !args.output.empty() || args.explain) {
+    throw UsageError(
+        "--counts, and a range behind --size or --count, makes a table; it goes with --algo, --dtype, --policy and "
+        "--model only");
   }
   return print_plan_table({.network = args.network,
-                           .counts = args.counts,
+                           .counts = args.counts.empty() ? args.size.count : args.counts,
+                           .sizes = args.size.size,
                            .dtype = args.size.dtype,
                            .algorithms = parse_algorithms(args.algo),
                            .model = model_options(args.model),
@@ -127,11 +171,13 @@ void add_plan(CLI::App& program, Context& context) {
   verb.add_flag("--explicit", args->is_explicit, "Write one program per rank instead of shared sub-plans");
   add_model_options(verb, args->model);
   add_output_options(verb, context);
+  add_csv_option(verb, context);
+  add_greek_option(verb, context);
   set_examples(
       verb,
       {{"the best plan for 1e8 floats on 16 racks of 24 servers", "gar plan -t tree:16x24 --count 1e8 -o plan.json"},
        {"the paper's planner, explained", "gar plan -t cdc384 --count 1e8 --algo gentree --explain"},
-       {"which plan for which size", "gar plan -t ss24 --counts 1e3..1e9"},
+       {"which plan for which size", "gar plan -t star:12@100GbE --size 1kB..1GB"},
        {"a ReduceScatter on 7 servers", "gar plan -t star:7 --count 1e6 --algo rhd --collective reduce-scatter"}});
   on_run(verb, context, [args, &context] { return run(*args, context); });
 }

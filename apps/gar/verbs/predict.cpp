@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -24,6 +25,32 @@ struct PredictArgs {
   ModelArgs model;
 };
 
+// "1.53x", "1324x".
+std::string times_words(double ratio) {
+  constexpr double kManyTimes = 100;
+  return ratio < kManyTimes ? fmt::format("{:.2f}x", ratio) : fmt::format("{:.0f}x", ratio);
+}
+
+/// How an answer is printed.
+struct AnswerStyle {
+  bool color = false;
+  TermNames names = TermNames::kPlain;
+  bool hides_variants = false;  ///< planners that found the same plan as another one
+};
+
+// The paper's planner without rearrangement is of interest where it differs from the planner.
+std::vector<const PredictRow*> shown_rows(const PredictAnswer& answer, bool hides_variants) {
+  std::vector<const PredictRow*> out;
+  const auto gentree = std::find_if(answer.results.begin(), answer.results.end(),
+                                    [](const PredictRow& row) { return row.spec.name == "gentree"; });
+  for (const PredictRow& row : answer.results) {
+    const bool is_same =
+        gentree != answer.results.end() && row.spec.name == "gentree-norearrange" && row.terms == gentree->terms;
+    if (!hides_variants || !is_same) out.push_back(&row);
+  }
+  return out;
+}
+
 void print_correction(const SizeCorrection& correction) {
   print(fmt::format(
       "correction  measured AllReduces of {} to {} take {:.3f} times what the model says ({:.3f} to {:.3f}); "
@@ -33,81 +60,142 @@ void print_correction(const SizeCorrection& correction) {
 }
 
 void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const PredictAnswer& a,
-                  const std::optional<SizeCorrection>& correction, bool color) {
-  print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n\n", escaped(topology.name()), topology.num_servers(),
+                  const std::optional<SizeCorrection>& correction, const AnswerStyle& style) {
+  const bool color = style.color;
+  const std::vector<const PredictRow*> rows = shown_rows(a, style.hides_variants);
+  print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n", escaped(topology.name()), topology.num_servers(),
                     topology.num_servers() == 1 ? "" : "s", format_count(size.count), to_string(size.dtype),
                     format_bytes(static_cast<double>(size.bytes)), model_name(options)));
+  print(parameter_line(topology) + "\n");
   const double best = a.results.front().seconds();
   std::vector<Column> columns{{"algorithm"}, {"time", true}, {"vs best", true}};
   Terms sum;
   for (const PredictRow& p : a.results) sum += p.terms;
-  const TermColumns terms(sum);
+  const TermColumns terms(sum, style.names);
   terms.add_columns(columns);
   if (correction) columns.insert(columns.begin() + 2, {"corrected", true});
   Table table(std::move(columns));
-  for (const PredictRow& p : a.results) {
+  for (const PredictRow* row_of : rows) {
+    const PredictRow& p = *row_of;
     const bool is_best = &p == &a.results.front();
     std::vector<Cell> row{Cell(p.algorithm(), is_best ? Paint::kGreen : Paint::kPlain),
                           Cell(format_seconds(p.seconds()), Paint::kBold)};
     if (correction) row.emplace_back(format_seconds(p.seconds() * correction->factor.value));
-    row.emplace_back(best > 0 ? fmt::format("{:.2f}x", p.seconds() / best) : "-");
+    row.emplace_back(best > 0 ? times_words(p.seconds() / best) : "-");
     terms.add_cells(p.terms, row);
     table.add_row(std::move(row));
   }
-  print(table.to_string(color));
-  const Prediction& winner = a.results.front();
+  print(table.folded(color));
+  const PredictRow& winner = a.results.front();
   print("\n");
-  if (a.results.size() > 1 && best > 0) {
-    const Prediction& other = a.results[1];
-    print(fmt::format("best        {0}; {2} takes {1} longer: {3}\n", paint(winner.algorithm(), Paint::kGreen, color),
-                      format_percent(other.seconds() / best - 1), other.algorithm(),
-                      saving_words(winner.terms, other.terms)));
+  if (rows.size() > 1 && best > 0) {
+    const auto contestant = [](const PredictRow& row) {
+      return Contestant{row.algorithm(), row.terms, row.num_chunks};
+    };
+    print(labelled("best", winner_words(contestant(winner), contestant(*rows[1]), style.names == TermNames::kGreek)));
   }
   for (const PredictRow& p : a.results) {
     if (is_tree_planner(p.spec) && p.spec.name != "gentree-norearrange") {
-      const std::string chunks = p.num_chunks > 1 ? fmt::format(", in {} chunks", p.num_chunks) : "";
-      print(fmt::format("{:<12}{}{}\n", p.spec.name, p.words, chunks));
+      const std::string chunks =
+          p.num_chunks > 1 ? fmt::format(", in {} parts of the vector that follow each other (chunks)", p.num_chunks)
+                           : "";
+      print(labelled(p.spec.name, p.words + chunks));
     }
     if (p.num_considered > 1) {
-      print(fmt::format("{:<12}best of {} factorisations and groupings{}\n", p.spec.name, p.num_considered,
-                        p.is_complete ? "" : fmt::format(" ({} settled; name factors to try others)", p.num_priced)));
+      print(labelled(
+          p.spec.name,
+          fmt::format("best of {} factorisations and groupings{}", p.num_considered,
+                      p.is_complete ? "" : fmt::format(" ({} settled; name factors to try others)", p.num_priced))));
     }
   }
   if (correction) print_correction(*correction);
   if (best > 0 && a.bound.seconds() > 0) {
-    print(fmt::format(
-        "bound       nothing can be faster than {} ({}); the best is {:.2f}x that. In one piece, stage by stage: {}\n",
-        format_seconds(a.bound.seconds()), a.bound.binding(), best / a.bound.seconds(),
-        format_seconds(a.bound.sequential_seconds())));
+    print(labelled("lower limit", fmt::format("{} ({}); the best is {:.2f}x that. Without chunks: {}",
+                                              format_seconds(a.bound.seconds()), a.bound.binding(),
+                                              best / a.bound.seconds(), format_seconds(a.bound.sequential_seconds()))));
   }
   if (topology.num_servers() == 1) {
     print("one server has nothing to exchange\n");
   } else if (!a.flat_best.empty()) {
-    const double scale = 4.0 / static_cast<double>(size_of(size.dtype));
-    print(
-        fmt::format("by size     among the flat ones: {}\n", flip_words(a.size_flips, "elements", scale, a.flat_best)));
-    print(fmt::format("by ranks    among the flat ones: {}\n", rank_words(topology, a)));
+    print(labelled("by size", "of the classic algorithms: " + size_words(a.size_flips, a.flat_best)));
+    print(labelled("by servers", "of the classic algorithms: " + rank_words(topology, a)));
   } else if (a.results.size() > 1) {
-    print("by size     not searched: name at least two flat algorithms (cps hcps ring rhd reduce-broadcast)\n");
+    print(labelled("by size", "not searched: name at least two of cps hcps ring rhd reduce-broadcast"));
+  }
+}
+
+// Of several sizes: the best and the second best of each.
+void print_sizes(const Topology& topology, const std::vector<VectorSize>& sizes,
+                 const std::vector<PredictAnswer>& answers, const ModelOptions& options, bool color) {
+  print(fmt::format("{}: {} server{}, {}, {}\n", escaped(topology.name()), topology.num_servers(),
+                    topology.num_servers() == 1 ? "" : "s", to_string(sizes.front().dtype), model_name(options)));
+  print(parameter_line(topology) + "\n");
+  Table table(
+      {{"size", true}, {"elements", true}, {"best"}, {"time", true}, {"second"}, {"time", true}, {"vs best", true}});
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::vector<PredictRow>& rows = answers[i].results;
+    std::vector<Cell> cells{format_bytes(static_cast<double>(sizes[i].bytes)), format_count(sizes[i].count),
+                            Cell(rows.front().algorithm(), Paint::kGreen),
+                            Cell(format_seconds(rows.front().seconds()), Paint::kBold)};
+    const double best = rows.front().seconds();
+    // The same plan under another name is no second best.
+    const auto second = std::find_if(rows.begin(), rows.end(),
+                                     [&](const PredictRow& row) { return row.seconds() > best * (1 + 1e-9); });
+    if (second != rows.end()) {
+      cells.insert(cells.end(), {Cell(second->algorithm()), Cell(format_seconds(second->seconds())),
+                                 Cell(best > 0 ? fmt::format("{:.2f}x", second->seconds() / best) : "-")});
+    }
+    table.add_row(std::move(cells));
+  }
+  print(table.folded(color));
+}
+
+void print_csv(const std::vector<VectorSize>& sizes, const std::vector<PredictAnswer>& answers) {
+  std::vector<std::string> titles{"bytes", "count", "dtype", "algorithm", "seconds"};
+  for (const TermInfo& term : kTerms) titles.emplace_back(term.name);
+  titles.emplace_back("chunks");
+  print(csv_line(titles));
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    for (const PredictRow& row : answers[i].results) {
+      std::vector<std::string> cells{fmt::to_string(sizes[i].bytes), fmt::to_string(sizes[i].count),
+                                     std::string(to_string(sizes[i].dtype)), row.algorithm(),
+                                     fmt::to_string(row.seconds())};
+      for (const TermInfo& term : kTerms) cells.push_back(fmt::to_string(row.terms.*term.seconds));
+      cells.push_back(fmt::to_string(row.num_chunks));
+      print(csv_line(cells));
+    }
   }
 }
 
 int run(const PredictArgs& args, const Context& context) {
-  const VectorSize size = vector_size(args.size);
+  const std::vector<VectorSize> sizes = vector_sizes(args.size);
   const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
   const ModelOptions options = model_options(args.model);
   const Network network = load_network(args.network);
-  const PredictAnswer answer = predict({network.topology, size.floats(), algorithms, options});
-  // Corrections are relative to GenModel.
-  std::optional<SizeCorrection> correction;
-  if (network.profile && options.kind == ModelKind::kGenModel) {
-    const SizeCorrection* known = correction_of(*network.profile, static_cast<double>(size.bytes));
-    if (known != nullptr) correction = *known;
+  std::vector<PredictAnswer> answers;
+  for (const VectorSize& size : sizes) {
+    answers.push_back(predict({network.topology, size.floats(), algorithms, options}));
   }
-  if (context.json) {
-    print(predict_document(network.topology, size, options, answer, correction));
+  // Corrections are relative to GenModel.
+  const auto correction_at = [&](const VectorSize& size) -> std::optional<SizeCorrection> {
+    if (!network.profile || options.kind != ModelKind::kGenModel) return std::nullopt;
+    const SizeCorrection* known = correction_of(*network.profile, static_cast<double>(size.bytes));
+    return known == nullptr ? std::nullopt : std::optional(*known);
+  };
+  if (context.csv) {
+    print_csv(sizes, answers);
+  } else if (context.json) {
+    std::vector<std::string> documents;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      documents.push_back(predict_document(network.topology, sizes[i], options, answers[i], correction_at(sizes[i])));
+    }
+    print(documents.size() == 1 ? documents.front() : list_document(documents));
+  } else if (sizes.size() == 1) {
+    print_answer(
+        network.topology, sizes.front(), options, answers.front(), correction_at(sizes.front()),
+        {use_color(context.color, stdout), context.greek ? TermNames::kGreek : TermNames::kPlain, args.algo == "all"});
   } else {
-    print_answer(network.topology, size, options, answer, correction, use_color(context.color, stdout));
+    print_sizes(network.topology, sizes, answers, options, use_color(context.color, stdout));
   }
   return kExitOk;
 }
@@ -122,10 +210,14 @@ void add_predict(CLI::App& program, Context& context) {
   add_algo_option(verb, args->algo, "Algorithms to compare; hcps without factors is its best factorisation");
   add_model_options(verb, args->model);
   add_output_options(verb, context);
+  add_csv_option(verb, context);
+  add_greek_option(verb, context);
   set_examples(verb, {{"all algorithms on 16 racks of 24 servers", "gar predict -t tree:16x24 --count 1e8"},
                       {"two of them, 64 MiB of doubles, as JSON",
                        "gar predict -t ss24 --size 64MiB --dtype float64 --algo ring,hcps:8x3 --json"},
                       {"a network that gar fit has measured", "gar predict -p profile.json --size 1MB"},
+                      {"which algorithm for which size, on 12 servers at 100 Gbit/s",
+                       "gar predict -t star:12@100Gbit/s,2us --size 1kB..1GB -f 10"},
                       {"what a model without incast and memory access would say",
                        "gar predict -t ss24 --count 1e8 --model abc"}});
   on_run(verb, context, [args, &context] { return run(*args, context); });

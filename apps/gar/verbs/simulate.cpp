@@ -56,6 +56,7 @@ void check_usage(const SimulateArgs& args, std::size_t num_algorithms) {
 ReportOptions report_options(const SimulateArgs& args, const Context& context) {
   ReportOptions out;
   out.color = use_color(context.color, stdout);
+  out.names = context.greek ? TermNames::kGreek : TermNames::kPlain;
   out.all_hops = args.all_hops;
   if (args.links.empty()) {
     if (context.json) out.max_links = -1;
@@ -71,11 +72,11 @@ ReportOptions report_options(const SimulateArgs& args, const Context& context) {
 }
 
 // A plan file may say for how many elements it was made.
-VectorSize size_of(const SimulateArgs& args, const Plan& plan) {
-  if (!args.size.size.empty() || !args.size.count.empty() || plan.count == 0) return vector_size(args.size);
+std::vector<VectorSize> sizes_of(const SimulateArgs& args, const Plan& plan) {
+  if (!args.size.empty() || plan.count == 0) return vector_sizes(args.size);
   SizeArgs of_plan = args.size;
   of_plan.count = std::to_string(plan.count);
-  return vector_size(of_plan);
+  return vector_sizes(of_plan);
 }
 
 void check_fit(const Plan& plan, const SimulateArgs& args, const Topology& topology) {
@@ -145,68 +146,131 @@ SimulatedPlan run_plan(const Scene& scene, const PredictedPlan& given, const Sim
   return out;
 }
 
-int run(const SimulateArgs& args, const Context& context) {
-  const std::vector<AlgorithmSpec> algorithms =
-      args.algo.empty() ? std::vector<AlgorithmSpec>{} : parse_algorithms(args.algo);
-  check_usage(args, algorithms.size());
-  const ReportOptions report = report_options(args, context);
-  const WhatIf what_if = parse_what_if(args.simulation);
-  const ModelOptions model = model_options(args.model);
-  Plan from_file;
-  if (!args.plan.empty()) from_file = load_plan(args.plan);
-  const VectorSize size = size_of(args, from_file);
-  const Scene scene{load_network(args.network).topology, size, model, what_if, args.simulation.barrier};
-  SimulationOptions options;
-  options.barrier = scene.barrier;
-  options.engine = parse_engine(args.simulation.engine);
-  options.model = model.kind;
-  options.degree = model.degree;
-  options.keep_path = algorithms.size() < 2 || context.json;
-  apply(what_if, scene.topology, options);
-
+/// What was simulated at one size, best first.
+struct SimulatedSize {
   std::vector<SimulatedPlan> plans;
-  std::optional<InterruptGuard> guard;
-  if (!args.plan.empty()) {
-    check_fit(from_file, args, scene.topology);
-    guard.emplace();
-    const Terms predicted = PricedPlan(from_file, scene.topology, model).cost(size.floats());
-    plans.push_back(run_plan(scene, {from_file.algorithm, from_file, predicted}, options, args.trace));
+  bool is_complete = true;
+};
+
+class SimulateRun {
+ public:
+  SimulateRun(const SimulateArgs& args, const Context& context)
+      : args_(args),
+        context_(context),
+        algorithms_(args.algo.empty() ? std::vector<AlgorithmSpec>{} : parse_algorithms(args.algo)),
+        model_(model_options(args.model)) {
+    check_usage(args, algorithms_.size());
+    report_ = report_options(args, context);
   }
-  for (const AlgorithmSpec& spec : algorithms) {
-    const PlanAnswer planned = plan({.topology = scene.topology,
-                                     .size_floats = size.floats(),
-                                     .algorithms = {spec},
-                                     .model = model,
-                                     .collective = collective_of(args.collective)});
-    if (guard && is_interrupted()) break;
-    if (!guard) guard.emplace();
-    plans.push_back(run_plan(scene, {to_string(planned.spec), planned.plan, planned.terms}, options, args.trace));
-    const Simulation& s = plans.back().simulation;
-    if (!s.is_complete) break;
-    if (algorithms.size() > 1) {
-      print_progress(fmt::format("{:<20} {:>10}", plans.back().algorithm, format_seconds(s.seconds)));
+
+  int run() {
+    const WhatIf what_if = parse_what_if(args_.simulation);
+    if (!args_.plan.empty()) from_file_ = load_plan(args_.plan);
+    const std::vector<VectorSize> sizes = sizes_of(args_, from_file_);
+    if (sizes.size() > 1 && !args_.trace.empty()) throw UsageError("--trace goes with a single size");
+    const Topology topology = load_network(args_.network).topology;
+    if (context_.csv) print_titles();
+    std::vector<std::string> documents;
+    bool is_complete = true;
+    for (const VectorSize& size : sizes) {
+      const Scene scene{topology, size, model_, what_if, args_.simulation.barrier};
+      const SimulatedSize done = simulate_all(scene);
+      if (context_.csv) {
+        print_rows(scene, done);
+      } else if (context_.json) {
+        documents.push_back(
+            simulate_document(scene, done.plans, done.is_complete, {report_.max_links, report_.all_hops}));
+      } else {
+        if (&size != sizes.data()) print("\n");
+        print_report(scene, done);
+      }
+      is_complete = done.is_complete;
+      if (!is_complete) break;
+    }
+    if (context_.json && !context_.csv) print(documents.size() == 1 ? documents.front() : list_document(documents));
+    return is_complete ? kExitOk : kExitRunTime;
+  }
+
+ private:
+  SimulatedSize simulate_all(const Scene& scene) {
+    SimulationOptions options;
+    options.barrier = scene.barrier;
+    options.engine = parse_engine(args_.simulation.engine);
+    options.model = model_.kind;
+    options.degree = model_.degree;
+    options.keep_path = algorithms_.size() < 2 || context_.json;
+    apply(scene.what_if, scene.topology, options);
+    const double floats = scene.size.floats();
+    SimulatedSize out;
+    if (!args_.plan.empty()) {
+      check_fit(from_file_, args_, scene.topology);
+      if (!guard_) guard_.emplace();
+      const Terms predicted = PricedPlan(from_file_, scene.topology, model_).cost(floats);
+      out.plans.push_back(run_plan(scene, {from_file_.algorithm, from_file_, predicted}, options, args_.trace));
+    }
+    for (const AlgorithmSpec& spec : algorithms_) {
+      const PlanAnswer planned = plan({.topology = scene.topology,
+                                       .size_floats = floats,
+                                       .algorithms = {spec},
+                                       .model = model_,
+                                       .collective = collective_of(args_.collective)});
+      if (guard_ && is_interrupted()) break;
+      if (!guard_) guard_.emplace();
+      out.plans.push_back(
+          run_plan(scene, {to_string(planned.spec), planned.plan, planned.terms}, options, args_.trace));
+      const Simulation& s = out.plans.back().simulation;
+      if (!s.is_complete) break;
+      if (algorithms_.size() > 1) {
+        print_progress(fmt::format("{:<20} {:>10}", out.plans.back().algorithm, format_seconds(s.seconds)));
+      }
+    }
+    out.is_complete = out.plans.size() >= algorithms_.size() &&
+                      std::all_of(out.plans.begin(), out.plans.end(),
+                                  [](const SimulatedPlan& p) { return p.simulation.is_complete; });
+    std::stable_sort(out.plans.begin(), out.plans.end(), [](const SimulatedPlan& a, const SimulatedPlan& b) {
+      if (a.simulation.is_complete != b.simulation.is_complete) return a.simulation.is_complete;
+      return a.simulation.seconds < b.simulation.seconds;
+    });
+    return out;
+  }
+
+  void print_report(const Scene& scene, const SimulatedSize& done) const {
+    if (done.plans.empty()) {
+      print("partial: interrupted before anything had begun\n");
+    } else if (algorithms_.size() > 1) {
+      print_simulations(scene, done.plans, report_);
+      if (!done.is_complete) print("\npartial: interrupted; what had not begun is not shown\n");
+    } else {
+      print_simulation(scene, done.plans.front(), report_);
+      if (!args_.trace.empty()) {
+        print(fmt::format("\ntrace written to {}; open it at https://ui.perfetto.dev\n", escaped(args_.trace)));
+      }
     }
   }
-  const bool is_complete =
-      plans.size() >= algorithms.size() &&
-      std::all_of(plans.begin(), plans.end(), [](const SimulatedPlan& p) { return p.simulation.is_complete; });
-  std::stable_sort(plans.begin(), plans.end(), [](const SimulatedPlan& a, const SimulatedPlan& b) {
-    if (a.simulation.is_complete != b.simulation.is_complete) return a.simulation.is_complete;
-    return a.simulation.seconds < b.simulation.seconds;
-  });
-  if (context.json) {
-    print(simulate_document(scene, plans, is_complete, {report.max_links, report.all_hops}));
-  } else if (algorithms.size() > 1) {
-    print_simulations(scene, plans, report);
-    if (!is_complete) print("\npartial: interrupted; what had not begun is not shown\n");
-  } else {
-    print_simulation(scene, plans.front(), report);
-    if (!args.trace.empty()) {
-      print(fmt::format("\ntrace written to {}; open it at https://ui.perfetto.dev\n", escaped(args.trace)));
+
+  static void print_titles() {
+    print(csv_line({"bytes", "count", "dtype", "algorithm", "chunks", "seconds", "predicted_seconds",
+                    "communication_seconds", "calculation_seconds", "complete"}));
+  }
+  static void print_rows(const Scene& scene, const SimulatedSize& done) {
+    for (const SimulatedPlan& p : done.plans) {
+      const Simulation& s = p.simulation;
+      print(csv_line({fmt::to_string(scene.size.bytes), fmt::to_string(scene.size.count),
+                      std::string(to_string(scene.size.dtype)), p.algorithm, fmt::to_string(p.num_chunks),
+                      fmt::to_string(s.seconds), fmt::to_string(p.predicted.total()),
+                      fmt::to_string(s.communication_seconds()), fmt::to_string(s.calculation_seconds()),
+                      s.is_complete ? "1" : "0"}));
     }
   }
-  return is_complete ? kExitOk : kExitRunTime;
-}
+
+  const SimulateArgs& args_;
+  const Context& context_;
+  std::vector<AlgorithmSpec> algorithms_;
+  ModelOptions model_;
+  ReportOptions report_;
+  Plan from_file_;
+  std::optional<InterruptGuard> guard_;  // before the first simulation Ctrl-C ends the program
+};
 
 }  // namespace
 
@@ -226,6 +290,8 @@ void add_simulate(CLI::App& program, Context& context) {
   verb.add_flag("--path", args->all_hops, "Print every hop of the critical path");
   add_model_options(verb, args->model);
   add_output_options(verb, context);
+  add_csv_option(verb, context);
+  add_greek_option(verb, context);
   set_examples(verb, {{"what the best plan does on 16 racks of 24 servers",
                        "gar simulate -t tree:16x24 --algo gentree+ --count 1e8"},
                       {"a plan from a file, with a timeline for ui.perfetto.dev",
@@ -233,7 +299,7 @@ void add_simulate(CLI::App& program, Context& context) {
                       {"several algorithms while one rack has half its uplink and one server is slow",
                        "gar simulate -t tree:16x24 --algo gentree+,hcps,ring --count 1e8 --degrade rack3.uplink=0.5 "
                        "--slow rack7/server2=3"}});
-  on_run(verb, context, [args, &context] { return run(*args, context); });
+  on_run(verb, context, [args, &context] { return SimulateRun(*args, context).run(); });
 }
 
 }  // namespace gar::cli

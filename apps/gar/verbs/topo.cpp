@@ -3,15 +3,19 @@
 #include <fmt/ranges.h>
 
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/machine_show.hpp"
 #include "apps/gar/views/topo_show.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/explain_topology.hpp"
 #include "gar/files.hpp"
+#include "gar/measure/launch.hpp"
+#include "gar/network_words.hpp"
 #include "gar/topology_io.hpp"
 
 namespace gar::cli {
@@ -26,7 +30,8 @@ struct TopoArgs {
   bool full = false;
 };
 
-constexpr const char* kTopologyHelp = "The network: a file, a built-in name or a generator such as tree:16x24";
+constexpr const char* kTopologyHelp =
+    "The network: a file, a built-in name, or a generator such as tree:16x24 or star:12@100Gbit/s,2us";
 
 // The network stands alone, or behind -t as with the other verbs.
 void add_network(CLI::App& verb, TopoArgs& args) {
@@ -49,12 +54,39 @@ const std::string& network(const TopoArgs& args) {
 
 Topology load(const TopoArgs& args) { return load_network({network(args), args.profile}).topology; }
 
+// Without a network: this machine. In an MPI job one rank speaks.
+int show_machine(const Context& context) {
+  const std::optional<MpiJob> job = current_mpi_job();
+  if (job && job->rank != 0) return kExitOk;
+  const Machine machine = read_machine();
+  if (context.json) {
+    print(machine_document(machine));
+    return kExitOk;
+  }
+  say(draw_machine(machine, use_color(context.color, stdout)));
+  if (job) say("This is the machine of rank 0 of an MPI job; gar fit in its place measures the whole job.\n");
+  return kExitOk;
+}
+
+// The names that files and generators know, and where their figures are from.
+int show_classes(const Context& context) {
+  Table table({{"name"}, {"bandwidth", true}, {"latency", true}, {"adding", true}, {"source"}});
+  for (const NetworkClass& c : network_classes()) {
+    table.add_row({std::string(c.name), c.is_link ? format_link_speed(c.beta()) : format_memory_bandwidth(c.bandwidth),
+                   c.is_link ? format_seconds(c.latency, 2) : "",
+                   c.is_link ? "" : fmt::format("{:.3g} T/s", c.adds_per_s / 1e12), std::string(c.source)});
+  }
+  print(table.folded(use_color(context.color, stdout)));
+  return kExitOk;
+}
+
 int show(const TopoArgs& args, const Context& context) {
+  if ((args.topology + args.flagged_topology + args.profile).empty()) return show_machine(context);
   const Topology topology = load(args);
   if (context.json) {
     print(topology_document(topology));
   } else {
-    print(draw_topology(topology, {use_color(context.color, stdout), args.full}));
+    say(draw_topology(topology, {use_color(context.color, stdout), args.full}));
   }
   return kExitOk;
 }
@@ -68,10 +100,9 @@ int check(const TopoArgs& args, const Context& context) {
     }
     const bool color = use_color(context.color, stdout);
     const std::string& source = network(args).empty() ? args.profile : network(args);
-    print(
-        fmt::format("{}: {}: {}\n", escaped(source), paint("valid", Paint::kGreen, color), topology_totals(topology)));
+    say(fmt::format("{}: {}: {}\n", escaped(source), paint("valid", Paint::kGreen, color), topology_totals(topology)));
     for (const std::string& remark : topology_remarks(topology))
-      print(fmt::format("{} {}\n", paint("remark:", Paint::kYellow, color), escaped(remark)));
+      say(fmt::format("{} {}\n", paint("remark:", Paint::kYellow, color), escaped(remark)));
     return kExitOk;
   } catch (const Error& error) {
     if (!context.json) throw;
@@ -145,11 +176,15 @@ void add_topo(CLI::App& program, Context& context) {
                       {"is this file a valid network?", "gar topo check network.json"},
                       {"a drawing for Graphviz", "gar topo convert tree:4x8x16 --format dot -o network.dot"}});
 
-  CLI::App& show_verb = add_verb(topo, "show", "Draw the tree, identical siblings once", context);
+  CLI::App& show_verb =
+      add_verb(topo, "show", "Draw the tree, identical siblings once; without T this machine", context);
   add_network(show_verb, *args);
   show_verb.add_flag("--full", args->full, "Draw every distinct subtree, however many there are");
   set_examples(show_verb,
-               {{"16 racks of 24 servers", "gar topo show tree:16x24"}, {"a file", "gar topo show network.json"}});
+               {{"16 racks of 24 servers", "gar topo show tree:16x24"},
+                {"12 servers at 100 Gbit/s, 2 us from one to another", "gar topo show star:12@100Gbit/s,2us"},
+                {"a file", "gar topo show network.json"},
+                {"this machine", "gar topo show"}});
   on_run(show_verb, context, [args, &context] { return show(*args, context); });
 
   CLI::App& check_verb =
@@ -157,6 +192,11 @@ void add_topo(CLI::App& program, Context& context) {
   add_network(check_verb, *args);
   set_examples(check_verb, {{"a file", "gar topo check network.json"}});
   on_run(check_verb, context, [args, &context] { return check(*args, context); });
+
+  CLI::App& classes_verb =
+      *topo.add_subcommand("classes", "Print the links and memories that files and generators know");
+  add_color_option(classes_verb, context);
+  on_run(classes_verb, context, [&context] { return show_classes(context); });
 
   CLI::App& import_verb = add_verb(topo, "import", "Read a file in another format and write ours", context);
   import_verb.add_option("FILE", args->topology, "The file to read")->type_name("");

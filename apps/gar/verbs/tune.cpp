@@ -38,11 +38,9 @@ struct TuneArgs {
 
 std::vector<std::int64_t> sizes_of(const TuneArgs& args) {
   if (args.sizes.empty()) return bench_sizes(kLeastBytes, kMostBytes, kStepFactor, 0);
-  std::vector<std::int64_t> out;
-  std::istringstream list(args.sizes);
-  for (std::string text; std::getline(list, text, ',');) {
-    out.push_back(parse_bytes("--sizes", text));
-    if (out.back() < 1) throw UsageError(fmt::format("--sizes {}: accepted are sizes of at least 1 byte", text));
+  std::vector<std::int64_t> out = parse_bytes_list("--sizes", args.sizes);
+  for (const std::int64_t bytes : out) {
+    if (bytes < 1) throw UsageError(fmt::format("--sizes {}: accepted are sizes of at least 1 byte", args.sizes));
   }
   if (out.empty() || out.size() > kMostSizes) {
     throw UsageError(fmt::format("--sizes: accepted are 1 to {} sizes", kMostSizes));
@@ -124,8 +122,8 @@ void add_tune(CLI::App& program, Context& context) {
                   "takes part (default: as many as cores)")
       ->type_name("N")
       ->check(CLI::Range(1, kMostLocal));
-  verb.add_option("--sizes", args->sizes, "Vectors to measure (default: 8 B to 4 MiB by factors of 4)")
-      ->type_name("SIZE[,SIZE...]");
+  verb.add_option("--size,--sizes", args->sizes, "Vectors to measure (default: 8 B to 4 MiB by factors of 4)")
+      ->type_name("SIZE");
   verb.add_option("--calls", args->calls, "Calls for a size, when the candidates stay too close to tell")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000))

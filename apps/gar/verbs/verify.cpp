@@ -63,11 +63,11 @@ int verify_file(const std::string& path, const Context& context) {
     return report.ok ? kExitOk : kExitCheckFailed;
   }
   const bool color = use_color(context.color, stdout);
-  print(fmt::format("{}: {} ({}) on {} rank{}, {} steps, {} messages\n", escaped(path), escaped(plan.algorithm),
-                    collective_name(plan.collective), plan.num_ranks, plan.num_ranks == 1 ? "" : "s", report.num_steps,
-                    report.num_messages));
+  say(fmt::format("{}: {} ({}) on {} rank{}, {} steps, {} messages\n", escaped(path), escaped(plan.algorithm),
+                  collective_name(plan.collective), plan.num_ranks, plan.num_ranks == 1 ? "" : "s", report.num_steps,
+                  report.num_messages));
   if (!report.ok) {
-    print(fmt::format("{}  {}\n", paint("WRONG", Paint::kRed, color), escaped(report.problem)));
+    say(fmt::format("{}  {}\n", paint("WRONG", Paint::kRed, color), escaped(report.problem)));
     return kExitCheckFailed;
   }
   const std::string proved = paint("proved", Paint::kGreen, color);
@@ -76,16 +76,16 @@ int verify_file(const std::string& path, const Context& context) {
                        : plan.collective == Collective::kReduceScatter
                            ? "every rank ends with every contribution to its own block exactly once"
                            : "every rank ends with every rank's block";
-  print(fmt::format("{}  {}\n", proved, result));
-  print(fmt::format("{}  every message has its partner in the same step, so the plan cannot deadlock\n", proved));
+  say(fmt::format("{}  {}\n", proved, result));
+  say(fmt::format("{}  every message has its partner in the same step: the plan cannot deadlock\n", proved));
   std::string bytes;
   if (plan.count > 0) {
     bytes = fmt::format(", {} elements", to_whole(buffer * static_cast<double>(plan.count)));
   }
-  print(fmt::format("buffer  {:.4g} of the vector beside it at most (rank {}){}; largest reduction has {} operands\n",
-                    buffer, report.buffer_rank, bytes, report.max_fan_in));
-  print(fmt::format("volume  {:.6g} vectors in all, {:.6g} per rank\n", volume,
-                    volume / static_cast<double>(plan.num_ranks)));
+  say(fmt::format("buffer  {:.4g} of the vector beside it at most (rank {}){}; largest reduction has {} operands\n",
+                  buffer, report.buffer_rank, bytes, report.max_fan_in));
+  say(fmt::format("volume  {:.6g} vectors in all, {:.6g} per rank\n", volume,
+                  volume / static_cast<double>(plan.num_ranks)));
   return kExitOk;
 }
 

@@ -83,6 +83,19 @@ std::string bench_line(const BenchResult& r, bool color) {
       fmt::format("{}..{}", format_us(r.seconds.p10), format_us(r.seconds.p90)), bound, to_string(label_of(r)));
 }
 
+std::string bench_csv_titles() {
+  return csv_line({"bytes", "count", "type", "redop", "algorithm", "seconds", "seconds_p10", "seconds_p90",
+                   "algbw_gb_s", "busbw_gb_s", "wrong", "predicted_seconds"});
+}
+
+std::string bench_csv_line(const BenchResult& r) {
+  return csv_line({fmt::to_string(r.size.bytes), fmt::to_string(r.size.count), std::string(to_string(r.kind.type)),
+                   std::string(operator_word(r)), to_string(label_of(r)), fmt::to_string(r.seconds.median),
+                   fmt::to_string(r.seconds.p10), fmt::to_string(r.seconds.p90), fmt::to_string(r.algbw / 1e9),
+                   fmt::to_string(r.busbw / 1e9), r.wrong ? fmt::to_string(*r.wrong) : "",
+                   r.predicted_seconds > 0 ? fmt::to_string(r.predicted_seconds) : ""});
+}
+
 std::string ratio_words(const BenchRatio& ratio) {
   const std::string range = ratio.num_sizes == 1 ? " at " + format_binary_bytes(ratio.most_at)
                                                  : fmt::format(" (geometric mean; {:.2f} at {} to {:.2f} at {})",

@@ -14,6 +14,9 @@ namespace gar::cli {
 std::string bench_header(const BenchConfig& config, const std::string& world);
 /// One line of the table.
 std::string bench_line(const BenchResult& result, bool color);
+/// The same for programs: a line of titles, and one for each result with all digits.
+std::string bench_csv_titles();
+std::string bench_csv_line(const BenchResult& result);
 
 /// "auto is 2.31 times as fast as native (...)", "auto, reproducible takes 3.10 times as long as auto (...)".
 std::string ratio_words(const BenchRatio& ratio);

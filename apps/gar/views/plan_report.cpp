@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "apps/gar/cli/algorithms.hpp"
+#include "apps/gar/cli/network.hpp"
 #include "apps/gar/cli/output.hpp"
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/views/term_table.hpp"
@@ -25,14 +26,14 @@ void print_switches(const PlanView& v, bool color) {
     table.add_row({s.name, fmt::format("{}", s.count), Cell(s.algorithm, Paint::kGreen), factor_words(s.factors),
                    yes(s.is_rearranged), format_seconds(s.seconds())});
   }
-  print(table.to_string(color));
+  say(table.folded(color));
 }
 
 void print_stages(const PlanView& v, bool color) {
-  std::vector<Column> columns{{"half"}, {"stage"}, {"steps", true}, {"time", true}};
+  std::vector<Column> columns{{"phase"}, {"stage"}, {"steps", true}, {"time", true}};
   Terms sum;
   for (const StageCost& s : v.stages) sum += s.at(v.size.floats());
-  const TermColumns terms(sum);
+  const TermColumns terms(sum, v.names);
   terms.add_columns(columns);
   columns.insert(columns.end(), {{"busiest link"}, {"senders", true}});
   Table table(std::move(columns));
@@ -48,17 +49,17 @@ void print_stages(const PlanView& v, bool color) {
     row.emplace_back(fmt::format("{}", s.senders), t.epsilon > 0 ? Paint::kYellow : Paint::kPlain);
     table.add_row(std::move(row));
   }
-  print(table.to_string(color));
+  say(table.folded(color));
 }
 
 /// Differences between candidates stand next to each other, so they are short.
 constexpr DifferenceOptions kBrief{.style = DifferenceStyle::kSigned, .with_letters = false};
 
-void print_switch(const SwitchChoice& s, bool is_chunked, bool color) {
-  print(fmt::format("\n{}{}: {} {}, {}\n", paint(escaped(s.name), Paint::kBold, color),
-                    s.count > 1 ? fmt::format(" ({} alike)", s.count) : "", s.algorithm, factor_words(s.factors),
-                    format_seconds(s.seconds())));
-  print(fmt::format("    {}\n", term_list(s.terms)));
+void print_switch(const SwitchChoice& s, bool is_chunked, TermNames names, bool color) {
+  say(fmt::format("\n{}{}: {} {}, {}\n", paint(escaped(s.name), Paint::kBold, color),
+                  s.count > 1 ? fmt::format(" ({} alike)", s.count) : "", s.algorithm, factor_words(s.factors),
+                  format_seconds(s.seconds())));
+  say(fmt::format("    {}\n", term_list(s.terms, names)));
   std::size_t shown = 0;
   const SwitchCandidate* previous = nullptr;
   for (const SwitchCandidate& c : s.candidates) {
@@ -68,47 +69,46 @@ void print_switch(const SwitchChoice& s, bool is_chunked, bool color) {
     if ((shown >= kShownCandidates || repeats) && !is_chosen) continue;
     previous = &c;
     ++shown;
-    print(fmt::format("  {} {:<20} {:>10}  {}\n", is_chosen ? "*" : " ",
-                      fmt::format("{:<5} {}", c.algorithm, factor_words(c.factors)), format_seconds(c.terms.total()),
-                      is_chosen ? "chosen" : difference_words(s.terms, c.terms, kBrief)));
+    say(fmt::format("  {} {:<20} {:>10}  {}\n", is_chosen ? "*" : " ",
+                    fmt::format("{:<5} {}", c.algorithm, factor_words(c.factors)), format_seconds(c.terms.total()),
+                    is_chosen ? "chosen" : difference_words(s.terms, c.terms, kBrief)));
   }
-  if (s.algorithm == "acps") print("    the children hold different intervals: pieces go straight to their owners\n");
-  if (const std::string words = exchange_words(s); !words.empty()) print(fmt::format("    {}\n", words));
+  if (s.algorithm == "acps") say("    the children hold different intervals: pieces go straight to their owners\n");
+  if (const std::string words = exchange_words(s); !words.empty()) say(fmt::format("    {}\n", words));
   if (s.candidates.size() > kShownCandidates) {
-    print(fmt::format("    of {} candidates\n", s.candidates.size()));
+    say(fmt::format("    of {} candidates\n", s.candidates.size()));
   }
   const auto chosen = std::find_if(s.candidates.begin(), s.candidates.end(), [&](const SwitchCandidate& c) {
     return c.algorithm == s.algorithm && c.factors == s.factors;
   });
   if (chosen == s.candidates.begin() && s.candidates.size() > 1) {
     if (s.seconds() > 0) {
-      print(fmt::format("    margin {}\n", format_percent(s.candidates[1].terms.total() / s.seconds() - 1)));
+      say(fmt::format("    margin {}\n", format_percent(s.candidates[1].terms.total() / s.seconds() - 1)));
     }
   } else if (chosen != s.candidates.end() && chosen != s.candidates.begin() && is_chunked) {
-    print(
-        "    slower on its own, but in chunks it overlaps with the other levels: fewer steps or a less busy link "
+    say("    slower on its own, but in chunks it overlaps with the other levels: fewer steps or a less busy link "
         "count\n");
   }
-  for (const Rearrangement& x : s.rearrangements) print(fmt::format("    rearrangement: {}\n", escaped(x.reason)));
+  for (const Rearrangement& x : s.rearrangements) say(fmt::format("    rearrangement: {}\n", escaped(x.reason)));
 }
 
 void print_stage_words(const PlanView& v) {
   const Plan& plan = v.answer.plan;
-  print(fmt::format("\nwhere the time goes{}\n", plan.num_chunks > 1 ? ", if the vector ran in one piece" : ""));
+  say(fmt::format("\nwhere the time goes{}\n", plan.num_chunks > 1 ? ", if the vector ran in one piece" : ""));
   std::size_t n = 0;
   for (const StageCost& s : v.stages) {
-    print(fmt::format("  {}. {}\n", ++n, escaped(stage_words(s, v.size.floats(), plan.is_explicit()))));
+    say(fmt::format("  {}. {}\n", ++n, escaped(stage_words(s, v.size.floats(), plan.is_explicit()))));
   }
 }
 
 void print_candidates(const char* title, const std::vector<PlanCandidate>& list) {
   if (list.size() < 2) return;
-  print(fmt::format("\n{}\n", title));
+  say(fmt::format("\n{}\n", title));
   std::string last;
   for (const PlanCandidate& c : list) {
     std::string line = fmt::format("  {:<44} {:>10}{}\n", c.algorithm, format_seconds(c.seconds()),
                                    c.num_chunks > 1 ? fmt::format(" in {} chunks", c.num_chunks) : "");
-    if (line != last) print(line);
+    if (line != last) say(line);
     last = std::move(line);
   }
 }
@@ -116,53 +116,53 @@ void print_candidates(const char* title, const std::vector<PlanCandidate>& list)
 }  // namespace
 
 void print_plan(const PlanView& v, bool color) {
-  print(fmt::format("{} on {} ({} server{}), {} x {} ({}), {}\n",
-                    paint(escaped(v.answer.plan.algorithm), Paint::kGreen, color), escaped(v.request.topology.name()),
-                    v.request.topology.num_servers(), v.request.topology.num_servers() == 1 ? "" : "s",
-                    format_count(v.size.count), to_string(v.size.dtype),
-                    format_bytes(static_cast<double>(v.size.bytes)), to_string(v.request.collective)));
-  print(fmt::format("predicted {} by {}", paint(format_seconds(v.answer.terms.total()), Paint::kBold, color),
-                    model_name(v.request.model)));
-  if (v.answer.plan.num_chunks > 1) print(fmt::format(" in {} chunks", v.answer.plan.num_chunks));
+  say(fmt::format("{} on {} ({} server{}), {} x {} ({}), {}\n",
+                  paint(escaped(v.answer.plan.algorithm), Paint::kGreen, color), escaped(v.request.topology.name()),
+                  v.request.topology.num_servers(), v.request.topology.num_servers() == 1 ? "" : "s",
+                  format_count(v.size.count), to_string(v.size.dtype), format_bytes(static_cast<double>(v.size.bytes)),
+                  to_string(v.request.collective)));
+  say(fmt::format("predicted {} by {}", paint(format_seconds(v.answer.terms.total()), Paint::kBold, color),
+                  model_name(v.request.model)));
+  if (v.answer.plan.num_chunks > 1) say(fmt::format(" in {} chunks", v.answer.plan.num_chunks));
   if (v.answer.bound.seconds() > 0 && v.answer.plan.collective == Collective::kAllReduce) {
-    print(fmt::format(", {:.2f}x the lower bound {}", v.answer.terms.total() / v.answer.bound.seconds(),
-                      format_seconds(v.answer.bound.seconds())));
+    say(fmt::format(", {:.2f}x the lower bound {}", v.answer.terms.total() / v.answer.bound.seconds(),
+                    format_seconds(v.answer.bound.seconds())));
   }
-  print("\n");
+  say("\n" + parameter_line(v.request.topology));
   if (v.request.policy == Policy::kRuntime) {
-    print(fmt::format("policy runtime: {}\n", escaped(choice_words(v.answer, v.request.topology))));
+    say(fmt::format("policy runtime: {}\n", escaped(choice_words(v.answer, v.request.topology))));
   }
-  print("\n");
+  say("\n");
   if (v.answer.switches.size() > 1) {
     print_switches(v, color);
-    print("\n");
+    say("\n");
   }
   if (!v.stages.empty()) {
-    if (v.answer.plan.num_chunks > 1) print("its stages, if the vector ran in one piece:\n");
+    if (v.answer.plan.num_chunks > 1) say("its stages, if the vector ran in one piece:\n");
     print_stages(v, color);
   }
   if (v.answer.optimality) {
-    print(fmt::format("\noptimal in bandwidth: {}, latency (two steps): {}, incast: {}, memory access: {}\n",
-                      yes(v.answer.optimality->bandwidth), yes(v.answer.optimality->latency),
-                      yes(v.answer.optimality->incast), yes(v.answer.optimality->memory_access)));
+    say(fmt::format("\noptimal in bandwidth: {}, latency (two steps): {}, incast: {}, memory access: {}\n",
+                    yes(v.answer.optimality->bandwidth), yes(v.answer.optimality->latency),
+                    yes(v.answer.optimality->incast), yes(v.answer.optimality->memory_access)));
   }
 }
 
 void print_explanation(const PlanView& v, bool color) {
-  for (const SwitchChoice& s : v.answer.switches) print_switch(s, v.answer.plan.num_chunks > 1, color);
+  for (const SwitchChoice& s : v.answer.switches) print_switch(s, v.answer.plan.num_chunks > 1, v.names, color);
   if (v.answer.plan.num_chunks > 1) {
     const double chunk = v.size.floats() / static_cast<double>(v.answer.plan.num_chunks);
     const Resource& busiest = v.answer.priced->busiest(chunk);
-    print(fmt::format(
+    say(fmt::format(
         "\nchunks: the first of {} takes its way through all stages; then the {} is busy {} with each of the others\n",
         v.answer.plan.num_chunks, escaped(busiest.name), format_seconds(busiest.at(chunk).total())));
   }
   print_stage_words(v);
   if (v.answer.bound.seconds() > 0 && v.answer.plan.collective == Collective::kAllReduce) {
-    print(fmt::format("\nlower bound {}: {}; the plan is {} above it, with {} of latency\n",
-                      format_seconds(v.answer.bound.seconds()), escaped(v.answer.bound.binding()),
-                      format_percent(v.answer.terms.total() / v.answer.bound.seconds() - 1),
-                      format_seconds(v.answer.terms.alpha, 3)));
+    say(fmt::format("\nlower bound {}: {}; the plan is {} above it, with {} of latency\n",
+                    format_seconds(v.answer.bound.seconds()), escaped(v.answer.bound.binding()),
+                    format_percent(v.answer.terms.total() / v.answer.bound.seconds() - 1),
+                    format_seconds(v.answer.terms.alpha, 3)));
   }
   print_candidates("algorithms asked for", v.answer.asked);
   print_candidates("whole plans that were compared", v.answer.considered);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/gar/views/term_table.hpp"
 #include "gar/model.hpp"
 #include "gar/planner.hpp"
 #include "gar/quantity.hpp"
@@ -16,6 +17,7 @@ struct PlanView {
   VectorSize size;
   PlanAnswer answer;  ///< its plan as it is written: a half, or explicit
   std::vector<StageCost> stages;
+  TermNames names = TermNames::kPlain;
 };
 
 /// Headline, switches, stages.

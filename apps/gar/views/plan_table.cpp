@@ -12,14 +12,22 @@ namespace gar::cli {
 namespace {
 
 DecisionTableRequest table_request(const PlanTableArgs& args, DataType dtype) {
-  const std::size_t dots = args.counts.find("..");
+  const bool is_bytes = args.counts.empty();
+  const std::string flag = is_bytes ? "--size" : "--counts";
+  const std::string& text = is_bytes ? args.sizes : args.counts;
+  const std::size_t dots = text.find("..");
   if (dots == std::string::npos) {
-    throw UsageError(fmt::format("--counts '{}': accepted is FROM..TO, such as 1e3..1e9", args.counts));
+    throw UsageError(
+        fmt::format("{} '{}': accepted is FROM..TO, such as {}", flag, text, is_bytes ? "1kB..1GB" : "1e3..1e9"));
   }
-  const std::int64_t from = parse_count("--counts", args.counts.substr(0, dots));
-  const std::int64_t to = parse_count("--counts", args.counts.substr(dots + 2));
+  const auto elements = [&](const std::string& part) {
+    return is_bytes ? parse_bytes(flag, part) / size_of(dtype) : parse_count(flag, part);
+  };
+  const std::int64_t from = elements(text.substr(0, dots));
+  const std::int64_t to = elements(text.substr(dots + 2));
   if (from < 1 || to <= from) {
-    throw UsageError(fmt::format("--counts '{}': FROM must be at least 1 and TO larger than it", args.counts));
+    throw UsageError(fmt::format("{} '{}': FROM must be at least 1 {} and TO larger than it", flag, text,
+                                 is_bytes ? "element" : ""));
   }
   return {.plan = {.topology = load_network(args.network).topology,
                    .algorithms = args.algorithms,
@@ -55,15 +63,55 @@ int print_plan_table(const PlanTableArgs& args, const Context& context) {
     print(plan_table_document(topology, dtype, rows));
     return kExitOk;
   }
+  if (context.csv) {
+    print(csv_line({"from_count", "to_count", "from_bytes", "to_bytes", "dtype", "plan", "chunks_at_from",
+                    "chunks_at_to", "seconds_at_from", "seconds_at_to"}));
+    for (const DecisionRow& row : rows) {
+      const auto bytes = [&](const DecisionPoint& point) { return fmt::to_string(point.count * size_of(dtype)); };
+      print(csv_line({fmt::to_string(row.first.count), fmt::to_string(row.last.count), bytes(row.first),
+                      bytes(row.last), std::string(to_string(dtype)), row.first.words(),
+                      fmt::to_string(row.first.num_chunks), fmt::to_string(row.last.num_chunks),
+                      fmt::to_string(row.first.terms.total()), fmt::to_string(row.last.terms.total())}));
+    }
+    return kExitOk;
+  }
   Table table({{"from", true}, {"to", true}, {"plan"}, {"chunks", true}, {"time at from", true}, {"time at to", true}});
   for (const DecisionRow& row : rows) {
     table.add_row({format_count(row.first.count), format_count(row.last.count), row.first.words(), chunk_range(row),
                    format_seconds(row.first.terms.total()), format_seconds(row.last.terms.total())});
   }
-  print(fmt::format("{}: {} servers, the best plan by number of {} elements\n\n", escaped(topology.name()),
+  print(fmt::format("{}: {} servers, the best plan by number of {} elements\n", escaped(topology.name()),
                     topology.num_servers(), to_string(dtype)));
-  print(table.to_string(use_color(context.color, stdout)));
+  print(parameter_line(topology) + "\n");
+  print(table.folded(use_color(context.color, stdout)));
   return kExitOk;
+}
+
+void print_plan_sizes(const Topology& topology, const std::vector<PlanTableSize>& rows, const Context& context) {
+  if (context.json) {
+    std::vector<std::string> documents;
+    for (const PlanTableSize& row : rows) documents.push_back(row.document);
+    print(list_document(documents));
+    return;
+  }
+  if (context.csv) {
+    print(csv_line({"bytes", "count", "dtype", "algorithm", "plan", "chunks", "seconds"}));
+    for (const PlanTableSize& row : rows) {
+      print(csv_line({fmt::to_string(row.size.bytes), fmt::to_string(row.size.count),
+                      std::string(to_string(row.size.dtype)), row.algorithm, row.words, fmt::to_string(row.num_chunks),
+                      fmt::to_string(row.seconds)}));
+    }
+    return;
+  }
+  Table table({{"size", true}, {"elements", true}, {"time", true}, {"chunks", true}, {"plan"}});
+  for (const PlanTableSize& row : rows) {
+    table.add_row({format_bytes(static_cast<double>(row.size.bytes)), format_count(row.size.count),
+                   Cell(format_seconds(row.seconds), Paint::kBold), fmt::to_string(row.num_chunks), row.words});
+  }
+  print(fmt::format("{}: {} servers, {}\n", escaped(topology.name()), topology.num_servers(),
+                    to_string(rows.front().size.dtype)));
+  print(parameter_line(topology) + "\n");
+  print(table.folded(use_color(context.color, stdout)));
 }
 
 }  // namespace gar::cli

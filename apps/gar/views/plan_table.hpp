@@ -14,7 +14,8 @@ namespace gar::cli {
 
 struct PlanTableArgs {
   NetworkArgs network;
-  std::string counts;  ///< "1e3..1e9"
+  std::string counts;  ///< "1e3..1e9"; empty: `sizes` is meant
+  std::string sizes;   ///< in bytes, "1kB..1GB"
   std::string dtype;
   std::vector<AlgorithmSpec> algorithms;
   ModelOptions model;
@@ -22,5 +23,16 @@ struct PlanTableArgs {
 };
 
 int print_plan_table(const PlanTableArgs& args, const Context& context);
+
+/// The plan of one of several sizes.
+struct PlanTableSize {
+  VectorSize size;
+  std::string algorithm;  ///< "hcps:8x3"
+  std::string words;      ///< "root hcps 8x3"
+  std::int64_t num_chunks = 1;
+  double seconds = 0;
+  std::string document;  ///< with --json
+};
+void print_plan_sizes(const Topology& topology, const std::vector<PlanTableSize>& rows, const Context& context);
 
 }  // namespace gar::cli

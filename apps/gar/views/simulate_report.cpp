@@ -30,46 +30,46 @@ std::string rank_name(const Topology& topology, std::int64_t rank) {
 
 void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
   const Simulation& s = plan.simulation;
-  print(fmt::format(
+  say(fmt::format(
       "{} on {} ({} server{}), {} x {} ({}), {}{}\n", paint(escaped(plan.algorithm), Paint::kGreen, color),
       escaped(scene.topology.name()), scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
       format_count(scene.size.count), to_string(scene.size.dtype), format_bytes(static_cast<double>(scene.size.bytes)),
       to_string(plan.collective), plan.num_chunks > 1 ? fmt::format(" in {} chunks", plan.num_chunks) : ""));
   if (!s.is_complete) {
-    print(fmt::format("{}\n", paint(fmt::format("partial: interrupted at simulated {}, {} of {} messages had arrived",
-                                                format_seconds(s.seconds), format_grouped(to_whole(s.flows_done)),
-                                                format_grouped(to_whole(s.flows))),
-                                    Paint::kYellow, color)));
+    say(fmt::format("{}\n", paint(fmt::format("partial: interrupted at simulated {}, {} of {} messages had arrived",
+                                              format_seconds(s.seconds), format_grouped(to_whole(s.flows_done)),
+                                              format_grouped(to_whole(s.flows))),
+                                  Paint::kYellow, color)));
     return;
   }
-  print(fmt::format("simulated {}; {} predicts {}{}", paint(format_seconds(s.seconds), Paint::kBold, color),
-                    model_name(scene.model), format_seconds(plan.predicted.total()),
-                    scene.what_if.is_empty() ? "" : " without the conditions below"));
+  say(fmt::format("simulated {}; {} predicts {}{}", paint(format_seconds(s.seconds), Paint::kBold, color),
+                  model_name(scene.model), format_seconds(plan.predicted.total()),
+                  scene.what_if.is_empty() ? "" : " without the conditions below"));
   if (plan.predicted.total() > 0 && s.seconds > 0) {
-    print(fmt::format(", the simulation takes {}", difference_words(s.seconds, plan.predicted.total())));
+    say(fmt::format(", the simulation takes {}", difference_words(s.seconds, plan.predicted.total())));
   }
-  print("\n");
+  say("\n");
 }
 
 void print_summary(const Scene& scene, const SimulatedPlan& plan) {
   const Simulation& s = plan.simulation;
   const std::string handling =
       s.handling_seconds() > 0 ? fmt::format(", {} of handling messages", format_seconds(s.handling_seconds())) : "";
-  print(fmt::format("\ntime        {} of communication, {} of calculation{} on the critical path\n",
-                    format_seconds(s.communication_seconds()), format_seconds(s.calculation_seconds()), handling));
-  print(fmt::format("terms       {}\n", term_list(s.terms)));
+  say(fmt::format("\ntime        {} of communication, {} of calculation{} on the critical path\n",
+                  format_seconds(s.communication_seconds()), format_seconds(s.calculation_seconds()), handling));
+  say(fmt::format("terms       {}\n", term_list(s.terms)));
   if (s.engine == SimulationEngine::kClasses) {
-    print(fmt::format(
+    say(fmt::format(
         "engine      classes: {} of {} ranks and {} of {} messages stand for all; {} events, rates found {} "
         "times\n",
         format_grouped(s.rank_classes), format_grouped(scene.topology.num_servers()), format_grouped(s.flow_classes),
         format_grouped(to_whole(s.flows)), format_grouped(s.events), format_grouped(s.solves)));
   } else {
-    print(fmt::format("engine      flows: {} messages one by one; {} events, rates found {} times\n",
-                      format_grouped(to_whole(s.flows)), format_grouped(s.events), format_grouped(s.solves)));
+    say(fmt::format("engine      flows: {} messages one by one; {} events, rates found {} times\n",
+                    format_grouped(to_whole(s.flows)), format_grouped(s.events), format_grouped(s.solves)));
   }
-  if (scene.barrier) print("barrier     nobody starts a step before everybody has finished the one before\n");
-  for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if     {}\n", escaped(words)));
+  if (scene.barrier) say("barrier     nobody starts a step before everybody has finished the one before\n");
+  for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if     {}\n", escaped(words)));
 }
 
 void print_stages(const Scene& scene, const SimulatedPlan& plan, bool color) {
@@ -105,9 +105,9 @@ void print_stages(const Scene& scene, const SimulatedPlan& plan, bool color) {
                    Cell(fmt::format("{}", stage.senders), stage.incast_seconds > 0 ? Paint::kYellow : Paint::kPlain),
                    bottleneck_words(scene.topology, stage, plan.num_chunks > 1)});
   }
-  print("\n" + table.to_string(color));
+  say("\n" + table.folded(color));
   if (shown.size() < s.stages.size()) {
-    print(fmt::format("these are the {} longest of {} stages\n", shown.size(), s.stages.size()));
+    say(fmt::format("these are the {} longest of {} stages\n", shown.size(), s.stages.size()));
   }
 }
 
@@ -149,15 +149,15 @@ void print_links(const Scene& scene, const Simulation& s, const ReportOptions& o
                    Cell(format_seconds(use.incast_seconds, 3), use.incast_seconds > 0 ? Paint::kYellow : Paint::kDim),
                    format_bytes(4 * use.floats), format_percent(use.utilisation), fmt::format("{}", use.max_senders)});
   }
-  print("\n" + table.to_string(options.color));
-  if (shown < lines.size()) print(fmt::format("and {} more kinds (--links all: every link)\n", lines.size() - shown));
+  say("\n" + table.folded(options.color));
+  if (shown < lines.size()) say(fmt::format("and {} more kinds (--links all: every link)\n", lines.size() - shown));
 }
 
 void print_path(const Scene& scene, const SimulatedPlan& plan, const ReportOptions& options) {
   const Simulation& s = plan.simulation;
   if (s.path.empty()) {
     if (s.stages.empty()) return;
-    print("\ncritical path: not recorded, the plan has too many steps\n");
+    say("\ncritical path: not recorded, the plan has too many steps\n");
     return;
   }
   std::vector<PathPart> parts = options.all_hops ? path_hops(s) : path_parts(s);
@@ -175,8 +175,8 @@ void print_path(const Scene& scene, const SimulatedPlan& plan, const ReportOptio
                      [](const PathPart& x, const PathPart& y) { return x.begin < y.begin; });
     how += fmt::format(", the {} longest parts", kMaxStages);
   }
-  print(fmt::format("\ncritical path: {} hop{}{}{}\n", s.path.size(), s.path.size() == 1 ? "" : "s", how,
-                    how.empty() ? "" : " (--path: every hop)"));
+  say(fmt::format("\ncritical path: {} hop{}{}{}\n", s.path.size(), s.path.size() == 1 ? "" : "s", how,
+                  how.empty() ? "" : " (--path: every hop)"));
   std::vector<Column> columns{{"at", true}, {"hops", true},  {"stage", true},  {"from"},
                               {"to"},       {"takes", true}, {"of all", true}, {"waiting for"}};
   const bool has_chunks = plan.num_chunks > 1;
@@ -198,7 +198,7 @@ void print_path(const Scene& scene, const SimulatedPlan& plan, const ReportOptio
     row.emplace_back(waiting_words(scene.topology, part));
     table.add_row(std::move(row));
   }
-  print(table.to_string(options.color));
+  say(table.folded(options.color));
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ void print_path(const Scene& scene, const SimulatedPlan& plan, const ReportOptio
 void print_simulation(const Scene& scene, const SimulatedPlan& plan, const ReportOptions& options) {
   print_headline(scene, plan, options.color);
   if (scene.topology.num_servers() == 1) {
-    print("one server has nothing to exchange\n");
+    say("one server has nothing to exchange\n");
     return;
   }
   print_summary(scene, plan);
@@ -216,16 +216,16 @@ void print_simulation(const Scene& scene, const SimulatedPlan& plan, const Repor
 }
 
 void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& plans, const ReportOptions& options) {
-  print(fmt::format(
+  say(fmt::format(
       "{}: {} server{}, {} x {} ({}), simulated{}\n", escaped(scene.topology.name()), scene.topology.num_servers(),
       scene.topology.num_servers() == 1 ? "" : "s", format_count(scene.size.count), to_string(scene.size.dtype),
       format_bytes(static_cast<double>(scene.size.bytes)), scene.barrier ? " with a barrier after every step" : ""));
-  for (const std::string& words : what_if_words(scene.what_if)) print(fmt::format("what if: {}\n", escaped(words)));
-  print("\n");
+  for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if: {}\n", escaped(words)));
+  say("\n");
   std::vector<Column> columns{{"algorithm"}, {"simulated", true}, {"vs best", true}};
   Terms sum;
   for (const SimulatedPlan& p : plans) sum += p.simulation.terms;
-  const TermColumns terms(sum);
+  const TermColumns terms(sum, options.names);
   terms.add_columns(columns);
   columns.insert(columns.end(), {{"predicted", true}, {"busiest link"}});
   Table table(std::move(columns));
@@ -245,7 +245,7 @@ void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& pla
     }
     table.add_row(std::move(row));
   }
-  print(table.to_string(options.color));
+  say(table.folded(options.color));
 }
 
 }  // namespace gar::cli

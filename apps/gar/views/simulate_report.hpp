@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "apps/gar/views/term_table.hpp"
 #include "gar/scene.hpp"
 
 namespace gar::cli {
@@ -12,6 +13,7 @@ struct ReportOptions {
   std::int64_t max_links = 10;  ///< -1: all
   bool all_hops = false;        ///< the critical path hop by hop
   bool color = false;
+  TermNames names = TermNames::kPlain;
 };
 
 /// One plan in full.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "apps/gar/cli/network.hpp"
 #include "apps/gar/cli/output.hpp"
 #include "gar/explain_topology.hpp"
 #include "gar/shapes.hpp"
@@ -108,7 +109,7 @@ class Drawing {
   std::string draw() {
     add_node("", topology_.node(topology_.root()).name, topology_.root());
     add_children("", topology_.root());
-    return table_.to_string(options_.color);
+    return table_.folded(options_.color);
   }
 
  private:
@@ -194,8 +195,8 @@ std::string draw_topology(const Topology& topology, const TopoShowOptions& optio
   bool has_mu = false;
   for (NodeId id = 0; id < topology.num_nodes(); ++id) has_mu = has_mu || topology.node(id).server.mu > 0;
   const std::string legend = std::string(kLegend) + (has_mu ? "mu            s/message sent or received\n" : "");
-  return fmt::format("{}: {}\n\n{}\n{}", paint(escaped(topology.name()), Paint::kBold, options.color),
-                     topology_totals(topology), Drawing(topology, options).draw(),
+  return fmt::format("{}: {}\n{}\n{}\n{}", paint(escaped(topology.name()), Paint::kBold, options.color),
+                     topology_totals(topology), parameter_line(topology), Drawing(topology, options).draw(),
                      paint(legend, Paint::kDim, options.color));
 }
 

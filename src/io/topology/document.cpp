@@ -13,6 +13,7 @@
 
 #include "gar/errors.hpp"
 #include "gar/format.hpp"
+#include "gar/network_words.hpp"
 #include "gar/topology.hpp"
 #include "io/json_text.hpp"
 #include "io/text_file.hpp"
@@ -76,6 +77,7 @@ class Reader : public JsonEvents {
   [[noreturn]] void fail(const std::string& problem) const { document_.fail(path(), problem); }
   bool wrong_type(const std::string& what) const;
   bool number(double value, const std::string& shown);
+  void set_param(double value);
   void push(Scope scope, std::int32_t id);
   std::int32_t add_node(std::int32_t owner, std::int32_t position);
   std::int32_t class_id(const std::string& name);
@@ -124,10 +126,7 @@ bool Reader::number(double value, const std::string& shown) {
   const Field field = current();
   if (field <= Field::kLastParam) {
     if (!(value >= 0 && value <= kParamMost[static_cast<std::size_t>(field)])) return wrong_type(printable(shown));
-    Frame& frame = frames_.back();
-    ParamSet& params =
-        frame.scope == Scope::kClass ? document_.classes[static_cast<std::size_t>(frame.id)].params : node().params;
-    params.set(static_cast<std::size_t>(field), value);
+    set_param(value);
     return true;
   }
   if (field != Field::kRepeat) return wrong_type("the number " + printable(shown));
@@ -136,6 +135,16 @@ bool Reader::number(double value, const std::string& shown) {
   }
   node().repeat = static_cast<std::int64_t>(value);
   return true;
+}
+
+// Stores the value of the field that is being read. A link has one speed and a node one latency.
+void Reader::set_param(double value) {
+  const Frame& frame = frames_.back();
+  ParamSet& params =
+      frame.scope == Scope::kClass ? document_.classes[static_cast<std::size_t>(frame.id)].params : node().params;
+  const auto param = static_cast<std::size_t>(current());
+  params.set(param, value);
+  if (const std::string problem = said_twice(params, param); !problem.empty()) fail(problem);
 }
 
 // The id of a class, defined already or not.
@@ -164,6 +173,13 @@ bool Reader::string(string_t& value) {
     return true;
   }
   switch (current()) {
+    case Field::kBandwidthText:
+    case Field::kLatencyText: {
+      const std::optional<double> said = current() == Field::kBandwidthText ? bandwidth_of(value) : latency_of(value);
+      if (!said) return wrong_type(shown);
+      set_param(*said);
+      return true;
+    }
     case Field::kSchema:
       if (value != kTopologySchema) return wrong_type(shown);
       has_schema_ = true;
@@ -341,7 +357,9 @@ void Reader::check_node() {
     frame.key = "name";
     fail("missing; in a flat list every node needs its own name");
   }
-  if (!may_inherit && !spec.params.has[kAlpha]) {
+  // What has children may leave it to its servers to say how long messages take.
+  const bool says_time = spec.params.has[kAlpha] || spec.params.has[kLatency] || spec.params.has[kBandwidth];
+  if (!may_inherit && !is_flat && !spec.has_children && !says_time) {
     frame.key = "alpha";
     fail(missing_param("every node needs its latency in seconds"));
   }
@@ -380,6 +398,30 @@ bool Reader::parse_error(std::size_t position, const std::string& token, const n
       fmt::format("{}: line {}, column {}: not valid JSON: {}", document_.source, line, column, printable(what, 240)));
 }
 
+// What a named class says.
+ParamSet params_of(const NetworkClass& known) {
+  ParamSet out;
+  if (known.is_link) {
+    out.set(kBandwidth, known.beta());
+    out.set(kLatency, known.latency);
+    out.is_usual_latency = true;
+    return out;
+  }
+  const ServerParams server = known.server();
+  for (std::size_t i = 0; i < kServerParams.size(); ++i) {
+    if (!kServerParams[i].is_optional) out.set(kFirstServerParam + i, server.*kServerParams[i].value);
+  }
+  return out;
+}
+
+std::string known_classes() {
+  std::string names;
+  for (const NetworkClass& known : network_classes()) {
+    names += fmt::format("{}{}", names.empty() ? "" : " ", known.name);
+  }
+  return names;
+}
+
 TopologyDocument Reader::finish() {
   if (!has_schema_) {
     document_.fail("schema", fmt::format("missing; \"schema\": \"{}\" is accepted", kTopologySchema));
@@ -392,19 +434,34 @@ TopologyDocument Reader::finish() {
   if (document_.has_flat && !document_.subtrees.empty()) {
     document_.fail("subtrees", "a flat list of \"nodes\" cannot refer to subtrees; use \"tree\" or leave them out");
   }
-  for (const ClassSpec& entry : document_.classes) {
+  for (ClassSpec& entry : document_.classes) {
     if (entry.is_defined) continue;
+    if (const NetworkClass* known = find_network_class(entry.name)) {
+      entry.params = params_of(*known);
+      continue;
+    }
     std::string names;
     for (const ClassSpec& other : document_.classes) {
       if (other.is_defined && names.size() < 200) names += (names.empty() ? "" : ", ") + printable(other.name);
     }
-    document_.fail(entry.first_use, fmt::format("there is no class \"{}\"; \"classes\" has {}", printable(entry.name),
-                                                names.empty() ? "no entries" : names));
+    document_.fail(entry.first_use,
+                   fmt::format("there is no class \"{}\"; \"classes\" has {}, and these are known without it: {}",
+                               printable(entry.name), names.empty() ? "no entries" : names, known_classes()));
   }
   return std::move(document_);
 }
 
 }  // namespace
+
+std::string said_twice(const ParamSet& params, std::size_t param) {
+  const bool is_link = param == kBandwidth || param == kFirstLinkParam;
+  if (!is_link && param != kLatency && param != kAlpha) return "";
+  const std::size_t word = is_link ? kBandwidth : kLatency;
+  const std::size_t letter = is_link ? kFirstLinkParam : kAlpha;
+  if (!params.has[word] || !params.has[letter]) return "";
+  return fmt::format("\"{}\" is there as well, which says the same of one {}; one of the two is accepted",
+                     kParamNames[param == word ? letter : word], is_link ? "link" : "node");
+}
 
 std::string missing_param(const char* why) {
   return fmt::format("missing; {} (a finite number of at least 0, here or in a class)", why);

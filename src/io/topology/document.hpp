@@ -16,13 +16,21 @@ inline constexpr std::string_view kTopologySchema = "gar.topology/1";
 /// The longest topology file that is read: within a second, and a flat list of a million servers fits.
 inline constexpr std::int64_t kMaxTopologyBytes = 64 << 20;
 
+static_assert(kLinkParams[0].value == &LinkParams::beta);
+
 /// The parameters of a node are numbered: its latency, those of its link, those of a server.
 inline constexpr std::size_t kAlpha = 0;
 inline constexpr std::size_t kFirstLinkParam = 1;
 inline constexpr std::size_t kFirstServerParam = kFirstLinkParam + kLinkParams.size();
 inline constexpr std::size_t kNumParams = kFirstServerParam + kServerParams.size();
-inline constexpr std::array<const char*, kNumParams> kParamNames = [] {
-  std::array<const char*, kNumParams> names{"alpha"};
+/// Two of them can be said in words instead: how fast the link is, and how long messages take (gar/network_words.hpp).
+inline constexpr std::size_t kBandwidth = kNumParams;    ///< stands for beta; as seconds per float
+inline constexpr std::size_t kLatency = kNumParams + 1;  ///< stands for alpha; end to end
+inline constexpr std::size_t kNumFields = kNumParams + 2;
+inline constexpr std::array<const char*, kNumFields> kParamNames = [] {
+  std::array<const char*, kNumFields> names{"alpha"};
+  names[kBandwidth] = "bandwidth";
+  names[kLatency] = "latency";
   for (std::size_t i = 0; i < kLinkParams.size(); ++i) names[kFirstLinkParam + i] = kLinkParams[i].name;
   for (std::size_t i = 0; i < kServerParams.size(); ++i) names[kFirstServerParam + i] = kServerParams[i].name;
   return names;
@@ -37,20 +45,23 @@ inline constexpr std::array<double, kNumParams> kParamMost = [] {
 
 /// Some of a node's parameters.
 struct ParamSet {
-  std::array<double, kNumParams> value{};
-  std::array<bool, kNumParams> has{};
+  std::array<double, kNumFields> value{};
+  std::array<bool, kNumFields> has{};
+  bool is_usual_latency = false;  ///< that of a named class of links, which counts at servers only
 
   void set(std::size_t param, double new_value) {
     value[param] = new_value;
     has[param] = true;
+    if (param == kLatency) is_usual_latency = false;
   }
   /// Takes over what `other` has.
   void override_with(const ParamSet& other) {
-    for (std::size_t i = 0; i < kNumParams; ++i) {
+    for (std::size_t i = 0; i < kNumFields; ++i) {
       if (other.has[i]) set(i, other.value[i]);
     }
+    if (other.has[kLatency]) is_usual_latency = other.is_usual_latency;
   }
-  [[nodiscard]] bool empty() const { return has == std::array<bool, kNumParams>{}; }
+  [[nodiscard]] bool empty() const { return has == std::array<bool, kNumFields>{}; }
 };
 
 enum class NodeKind : std::uint8_t { kUnsaid, kServer, kSwitch };
@@ -108,6 +119,9 @@ struct TopologyDocument {
 
 /// What to say about a parameter that is not there.
 std::string missing_param(const char* why);
+
+/// Is `param` a second word for what `params` say already? Then what is wrong, else nothing.
+std::string said_twice(const ParamSet& params, std::size_t param);
 
 /// Reads the JSON and checks everything that can be seen in one place. Throws ParseError.
 TopologyDocument parse_topology_document(std::string_view text, const std::string& source);

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "gar/network_words.hpp"
 #include "gar/topology.hpp"
 
 namespace gar {
@@ -21,7 +22,7 @@ constexpr std::array kTop{FieldName{"schema", Field::kSchema},
 // both kinds of nodes have, the parameters after them, "parent" at the end.
 constexpr std::size_t kFirstCommon = 2;
 constexpr std::size_t kFirstParam = 6;
-constexpr std::size_t kParent = kFirstParam + kNumParams;
+constexpr std::size_t kParent = kFirstParam + kNumFields;
 constexpr std::array<FieldName, kParent + 1> kNodeFields = [] {
   std::array<FieldName, kParent + 1> fields{{{"children", Field::kChildren},
                                              {"ref", Field::kRef},
@@ -29,7 +30,7 @@ constexpr std::array<FieldName, kParent + 1> kNodeFields = [] {
                                              {"class", Field::kClass},
                                              {"kind", Field::kKind},
                                              {"repeat", Field::kRepeat}}};
-  for (std::size_t i = 0; i < kNumParams; ++i) fields[kFirstParam + i] = {kParamNames[i], static_cast<Field>(i)};
+  for (std::size_t i = 0; i < kNumFields; ++i) fields[kFirstParam + i] = {kParamNames[i], static_cast<Field>(i)};
   fields[kParent] = {"parent", Field::kParent};
   return fields;
 }();
@@ -38,7 +39,7 @@ constexpr std::array<FieldName, kParent + 1> kNodeFields = [] {
 
 std::span<const FieldName> top_fields() { return kTop; }
 
-std::span<const FieldName> class_fields() { return std::span(kNodeFields).subspan(kFirstParam, kNumParams); }
+std::span<const FieldName> class_fields() { return std::span(kNodeFields).subspan(kFirstParam, kNumFields); }
 std::span<const FieldName> tree_fields() { return std::span(kNodeFields).first(kParent); }
 std::span<const FieldName> flat_fields() { return std::span(kNodeFields).subspan(kFirstCommon); }
 
@@ -62,7 +63,9 @@ std::string accepted(Field field) {
     case Field::kChildren:
       return "a list of at least one node is accepted; a server has no \"children\"";
     case Field::kClass:
-      return "the name of an entry of \"classes\", or a list of such names, is accepted";
+      return "the name of an entry of \"classes\" or of a known kind such as 100GbE or DDR5, or a list of such names, "
+             "is "
+             "accepted";
     case Field::kKind:
       return "\"server\" or \"switch\" is accepted";
     case Field::kRepeat:
@@ -71,6 +74,10 @@ std::string accepted(Field field) {
       return "the name of an entry of \"subtrees\" is accepted";
     case Field::kParent:
       return "the name of one node is accepted (a node has exactly one parent, the root has none)";
+    case Field::kBandwidthText:
+      return fmt::format("{} is accepted", kAcceptedBandwidth);
+    case Field::kLatencyText:
+      return fmt::format("{} is accepted", kAcceptedLatency);
     default:
       return fmt::format("a number from 0 to {:g} is accepted", kParamMost[static_cast<std::size_t>(field)]);
   }

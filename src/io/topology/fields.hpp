@@ -9,10 +9,12 @@
 
 namespace gar {
 
-/// The first kNumParams are the parameters, in the order of kParamNames.
+/// The first kNumFields are the parameters and their words, in the order of kParamNames.
 enum class Field : std::uint8_t {
   kFirstParam = 0,
   kLastParam = kNumParams - 1,
+  kBandwidthText = kBandwidth,
+  kLatencyText = kLatency,
   kSchema,
   kTopName,
   kDescription,

@@ -12,12 +12,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "gar/errors.hpp"
 #include "gar/format.hpp"
+#include "gar/network_words.hpp"
 #include "gar/topology_io.hpp"
 #include "io/text_file.hpp"
 #include "io/topology/document.hpp"
@@ -35,6 +37,14 @@ struct Resolved {
   std::string name;
   ParamSet params;
   std::vector<ChildRun> children;
+};
+
+// What a node says about how long messages take, other than by alpha.
+struct Time {
+  std::int32_t spec = 0;                            // the node of the file
+  bool is_in_words = false;                         // it says its bandwidth or its latency in words
+  bool is_known = false;                            // it says alpha
+  std::optional<double> end_to_end = std::nullopt;  // of a switch
 };
 
 class Resolver {
@@ -60,6 +70,10 @@ class Resolver {
 
   ParamSet own_params(const NodeSpec& node) const;
   NodeId emit(std::int32_t id, Resolved node, bool is_root);
+  double need(std::int32_t id, const ParamSet& params, std::size_t param, const char* why) const;
+  LinkParams link_of(std::int32_t id, const ParamSet& params) const;
+  ServerParams server_of(std::int32_t id, const ParamSet& params, bool is_in_words) const;
+  void settle_latencies(const std::vector<NodeId>& order);
   void check_kind(std::int32_t id, bool is_server) const;
 
   NodeId resolve_nested();
@@ -74,6 +88,7 @@ class Resolver {
 
   const TopologyDocument& document_;
   std::vector<Node> nodes_;
+  std::vector<Time> times_;                   // by node
   std::vector<NodeId> placed_;                // node of each spec, once it is known
   std::vector<Resolved> subtrees_;            // by subtree
   std::vector<std::optional<NodeId>> plain_;  // by subtree: the node of references that change nothing
@@ -99,32 +114,34 @@ void Resolver::check_kind(std::int32_t id, bool is_server) const {
 // Stores a node after checking that it has what its place needs and nothing that it cannot use.
 NodeId Resolver::emit(std::int32_t id, Resolved resolved, bool is_root) {
   const bool is_server = resolved.children.empty();
-  const ParamSet& params = resolved.params;
-  const auto need = [&](std::size_t param, const char* why) {
-    if (!params.has[param]) fail(id, kParamNames[param], missing_param(why));
-    return params.value[param];
-  };
-  // Sets the fields of a link or server out of the parameters from `first` on.
-  const auto read = [&](const auto& table, std::size_t first, auto& out, const char* why) {
-    for (std::size_t i = 0; i < table.size(); ++i) {
-      const std::size_t param = first + i;
-      if (params.has[param] || !table[i].is_optional) out.*table[i].value = need(param, why);
-    }
-  };
-  Node node;
-  node.name = std::move(resolved.name);
-  node.alpha = need(kAlpha, "every node needs its latency in seconds");
+  ParamSet& params = resolved.params;
+  if (params.is_usual_latency && params.has[kAlpha]) params.has[kLatency] = false;
+  for (const std::size_t param : {kBandwidth, kLatency}) {
+    if (const std::string problem = said_twice(params, param); !problem.empty()) fail(id, kParamNames[param], problem);
+  }
   if (is_root) {
-    for (std::size_t param = kFirstLinkParam; param < kFirstServerParam; ++param) {
-      if (spec(id).params.has[param]) {
+    for (std::size_t param = kFirstLinkParam; param < kNumFields; ++param) {
+      const bool is_link = param < kFirstServerParam || param == kBandwidth;
+      if (is_link && spec(id).params.has[param]) {
         fail(id, kParamNames[param], "the root has no link to a parent; leave this field out");
       }
     }
-  } else {
-    read(kLinkParams, kFirstLinkParam, node.uplink, "every node but the root needs it for the link to its parent");
   }
+  Node node;
+  node.name = std::move(resolved.name);
+  times_.push_back({.spec = id, .is_in_words = params.has[kBandwidth] || params.has[kLatency]});
+  if (params.has[kAlpha]) {
+    node.alpha = params.value[kAlpha];
+    times_.back().is_known = true;
+  } else if (is_server) {
+    if (!times_.back().is_in_words) need(id, params, kAlpha, "every node needs its latency in seconds");
+    node.alpha = (params.has[kLatency] ? params.value[kLatency] : kTypicalLatency) / 2;
+  } else if (params.has[kLatency] && !params.is_usual_latency) {
+    times_.back().end_to_end = params.value[kLatency];
+  }
+  if (!is_root) node.uplink = link_of(id, params);
   if (is_server) {
-    read(kServerParams, kFirstServerParam, node.server, "a node without children is a server and needs it");
+    node.server = server_of(id, params, times_.back().is_in_words);
   } else {
     for (std::size_t param = kFirstServerParam; param < kNumParams; ++param) {
       if (params.has[param]) {
@@ -137,6 +154,89 @@ NodeId Resolver::emit(std::int32_t id, Resolved resolved, bool is_root) {
   node.children = std::move(resolved.children);
   nodes_.push_back(std::move(node));
   return static_cast<NodeId>(nodes_.size() - 1);
+}
+
+double Resolver::need(std::int32_t id, const ParamSet& params, std::size_t param, const char* why) const {
+  if (!params.has[param]) fail(id, kParamNames[param], missing_param(why));
+  return params.value[param];
+}
+
+// A link whose speed is said in words has no incast where none is said.
+LinkParams Resolver::link_of(std::int32_t id, const ParamSet& params) const {
+  const bool is_in_words = params.has[kBandwidth];
+  LinkParams out = link_without_incast(is_in_words ? params.value[kBandwidth] : 0);
+  const auto has = [&](double LinkParams::*value) {
+    for (std::size_t i = 0; i < kLinkParams.size(); ++i) {
+      if (kLinkParams[i].value == value) return params.has[kFirstLinkParam + i];
+    }
+    return false;
+  };
+  const bool has_incast = has(&LinkParams::epsilon) || has(&LinkParams::incast_threshold);
+  for (std::size_t i = 0; i < kLinkParams.size(); ++i) {
+    const std::size_t param = kFirstLinkParam + i;
+    const bool is_said_otherwise = is_in_words && (kLinkParams[i].value == &LinkParams::beta || !has_incast);
+    if (!params.has[param] && (kLinkParams[i].is_optional || is_said_otherwise)) continue;
+    out.*kLinkParams[i].value = need(id, params, param, "every node but the root needs it for the link to its parent");
+  }
+  return out;
+}
+
+// The memory of a server whose link is said in words is the usual one where nothing is said.
+ServerParams Resolver::server_of(std::int32_t id, const ParamSet& params, bool is_in_words) const {
+  ServerParams out = is_in_words ? find_network_class(kTypicalServer)->server() : ServerParams{};
+  for (std::size_t i = 0; i < kServerParams.size(); ++i) {
+    const std::size_t param = kFirstServerParam + i;
+    if (!params.has[param] && (kServerParams[i].is_optional || is_in_words)) continue;
+    out.*kServerParams[i].value = need(id, params, param, "a node without children is a server and needs it");
+  }
+  return out;
+}
+
+// The alphas of switches of which a latency in words or nothing is said. Latencies in words are those of whole ways
+// (gar/network_words.hpp), so a switch gets what the longest way that turns round there lacks. `order` has children
+// before their parents.
+void Resolver::settle_latencies(const std::vector<NodeId>& order) {
+  std::vector<double> up(nodes_.size());      // of the longest way from a server up to the node, both included
+  std::vector<double> turn(nodes_.size());    // of the longest way that turns round at the node
+  std::vector<bool> in_words(nodes_.size());  // do servers below say it in words?
+  for (const NodeId id : order) {
+    Node& node = nodes_[index(id)];
+    const Time& time = times_[index(id)];
+    double longest = 0;
+    double second = 0;
+    double below = 0;
+    bool has_switch = false;
+    std::int64_t num_children = 0;
+    in_words[index(id)] = time.is_in_words;
+    for (const ChildRun& run : node.children) {
+      const double way = up[index(run.node)];
+      second = way > longest ? (run.count > 1 ? way : longest) : std::max(second, way);
+      longest = std::max(longest, way);
+      below = std::max(below, turn[index(run.node)]);
+      has_switch = has_switch || !nodes_[index(run.node)].children.empty();
+      in_words[index(id)] = in_words[index(id)] || in_words[index(run.node)];
+      num_children += run.count;
+    }
+    const double without = num_children == 1 ? 2 * longest : longest + second;
+    if (!node.children.empty() && !time.is_known) {
+      if (time.end_to_end) {
+        if (*time.end_to_end < without * (1 - 1e-9)) {
+          fail(time.spec, kParamNames[kLatency],
+               fmt::format("is {} for messages between servers that meet here, but those on the way need {} already; a "
+                           "latency is that of the whole way, as a ping-pong shows it",
+                           format_seconds(*time.end_to_end), format_seconds(without)));
+        }
+        node.alpha = std::max(*time.end_to_end - without, 0.0);
+      } else {
+        if (!in_words[index(id)]) {
+          fail(time.spec, kParamNames[kAlpha], missing_param("every node needs its latency in seconds"));
+        }
+        node.alpha = has_switch ? std::max(below + kTypicalLevelLatency - without, 0.0) : 0;
+      }
+    }
+    up[index(id)] = longest + node.alpha;
+    turn[index(id)] = node.children.empty() ? 0 : without + node.alpha;
+  }
 }
 
 // ---- nested form ----
@@ -156,7 +256,11 @@ NodeId Resolver::resolve_nested() {
   if (spec(document_.tree.begin).has_repeat)
     fail(document_.tree.begin, "repeat", "the root is there once; leave this field out");
   resolve_tree(document_.tree);
-  return place(document_.tree.begin, true);
+  const NodeId root = place(document_.tree.begin, true);
+  std::vector<NodeId> order(nodes_.size());
+  std::iota(order.begin(), order.end(), 0);
+  settle_latencies(order);
+  return root;
 }
 
 // The subtrees, each after those that it refers to.
@@ -298,6 +402,8 @@ NodeId Resolver::resolve_flat() {
     check_kind(id, children[index(id)].empty());
     emit(id, {spec(id).name, own_params(spec(id)), std::move(children[index(id)])}, id == root);
   }
+  std::reverse(reached.begin(), reached.end());
+  settle_latencies(reached);
   return root;
 }
 

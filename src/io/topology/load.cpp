@@ -21,6 +21,14 @@ bool is_profile(std::string_view text) {
   return text.find(kFamily) != std::string_view::npos && peek_schema(text).starts_with(kFamily);
 }
 
+// "star:12@100Gbit/s" has the slash of a path, too.
+bool has_generator(std::string_view text) {
+  const std::string_view kind = text.substr(0, text.find(':'));
+  const std::span<const TopologyGenerator> all = topology_generators();
+  return kind.size() < text.size() && text.find('@') != std::string_view::npos &&
+         std::any_of(all.begin(), all.end(), [&](const TopologyGenerator& g) { return g.name == kind; });
+}
+
 const TopologyReader& reader_for(std::string_view text) {
   const std::span<const TopologyReader> all = topology_readers();
   const auto found = std::find_if(all.begin(), all.end(), [&](const TopologyReader& r) { return r.recognises(text); });
@@ -42,7 +50,8 @@ Topology load_topology(const std::string& spec_or_path) {
   std::error_code ignored;
   const auto status = std::filesystem::status(spec_or_path, ignored);
   const bool is_there = std::filesystem::exists(status) && !std::filesystem::is_directory(status);
-  const bool is_path = spec_or_path.find('/') != std::string::npos || spec_or_path.ends_with(".json");
+  const bool is_path =
+      (spec_or_path.find('/') != std::string::npos && !has_generator(spec_or_path)) || spec_or_path.ends_with(".json");
   if (is_there || is_path) {
     const std::string text = read_text_file(spec_or_path, kMaxTopologyBytes);
     return is_profile(text) ? parse_profile(text, spec_or_path).topology : reader_for(text).read(text, spec_or_path);

@@ -80,6 +80,37 @@ TEST(BenchOptions, SizesGrowByAFactorOrAnIncrement) {
   EXPECT_THROW((void)bench_sizes(0, 1'000'000, 1, 1), UsageError);
 }
 
+// gar bench -b 8 -e 128M -f 2 -g 8
+TEST(BenchOptions, TheFirstCommandOfNcclTests) {
+  BenchArgs args;
+  args.begin = "8";
+  args.end = "128M";
+  args.factor = "2";
+  args.gpus = "8";
+  const BenchConfig config = parse_bench(args);
+  EXPECT_EQ(config.local, 8);
+  EXPECT_EQ(config.sizes.size(), 25U);
+  EXPECT_EQ(config.sizes.back(), 128 << 20);
+  args.local = "4";
+  EXPECT_NE(usage_error(args).find("only one of -g and --local"), std::string::npos);
+}
+
+TEST(BenchOptions, SizesAndCounts) {
+  using Sizes = std::vector<std::int64_t>;
+  EXPECT_EQ(parse_bench(args_with(&BenchArgs::sizes, "1kB..20kB,8")).sizes, (Sizes{1000, 4000, 16000, 8}));
+  BenchArgs args = args_with(&BenchArgs::counts, "1K,2K");
+  EXPECT_EQ(parse_bench(args).sizes, (Sizes{4096, 8192}));
+  args.dtype = "double,int64";
+  EXPECT_EQ(parse_bench(args).sizes, (Sizes{8192, 16384}));
+  args.dtype = "double,half";
+  EXPECT_NE(usage_error(args).find("types of one size"), std::string::npos);
+  args.dtype = "all";
+  EXPECT_NE(usage_error(args).find("--count does not go with -d all"), std::string::npos);
+  args.dtype = "half";
+  args.begin = "8";
+  EXPECT_NE(usage_error(args).find("only one of --size, --count and a range"), std::string::npos);
+}
+
 TEST(BenchOptions, RejectsWhatMakesNoSense) {
   const auto contains = [](const BenchArgs& args, const std::string& part) {
     const std::string message = usage_error(args);
@@ -95,7 +126,7 @@ TEST(BenchOptions, RejectsWhatMakesNoSense) {
   contains(both, "only one of -f and -i");
   contains(args_with(&BenchArgs::begin, "x"), "-b 'x': not a number");
   contains(args_with(&BenchArgs::begin, "0"), "cannot grow by a factor");
-  contains(args_with(&BenchArgs::factor, "1"), "-f '1': accepted is a whole number from 2");
+  contains(args_with(&BenchArgs::factor, "1"), "-f '1': out of range; accepted: a whole number from 2");
   contains(args_with(&BenchArgs::increment, "0"), "at least 1 byte");
   contains(args_with(&BenchArgs::iterations, "0"), "-n '0': accepted is a whole number from 1");
   contains(args_with(&BenchArgs::warmup, "-1"), "-w '-1': accepted is a whole number from 0");

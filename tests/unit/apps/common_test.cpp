@@ -48,10 +48,42 @@ TEST(Color, FlagGoesBeforeEnvironment) {
 }
 
 TEST(VectorSizeOptions, NeedExactlyOneOfSizeAndCount) {
-  EXPECT_THROW(vector_size({"", "", "float32"}), UsageError);
-  EXPECT_THROW(vector_size({"4MB", "1e6", "float32"}), UsageError);
-  EXPECT_EQ(vector_size({"4MB", "", "float32"}).count, 1'000'000);
-  EXPECT_EQ(vector_size({"", "1e6", "float16"}).bytes, 2'000'000);
+  EXPECT_THROW(vector_sizes({"", "", "float32", ""}), UsageError);
+  EXPECT_THROW(vector_sizes({"4MB", "1e6", "float32", ""}), UsageError);
+  EXPECT_EQ(vector_sizes({"4MB", "", "float32", ""}).front().count, 1'000'000);
+  EXPECT_EQ(vector_sizes({"", "1e6", "float16", ""}).front().bytes, 2'000'000);
+  const std::vector<VectorSize> range = vector_sizes({"8..1kB", "", "double", "10"});
+  ASSERT_EQ(range.size(), 3U);
+  EXPECT_EQ(range.back().bytes, 800);
+  EXPECT_EQ(range.back().count, 100);
+}
+
+// Standard output of the tests may be a terminal of any width.
+TEST(Folding, LinesFitTheTerminal) {
+  const std::size_t most = terminal_columns();
+  Table table({{"name"}, {"first", true}, {"second", true}, {"why"}});
+  const std::string wide(most / 2, '7');
+  std::string words;
+  for (std::size_t i = 0; i < most; ++i) words += "word ";
+  table.add_row({"a", Cell(wide), Cell(wide), Cell(words)});
+  const std::string text =
+      table.folded(false) + fitted(words + "\n") + fitted("label   " + words + "\n") + labelled("best", words);
+  std::size_t begin = 0;
+  std::size_t num_words = 0;
+  while (begin < text.size()) {
+    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
+    EXPECT_LE(display_width(line), most) << line;
+    for (std::size_t at = line.find("word"); at != std::string::npos; at = line.find("word", at + 1)) ++num_words;
+    begin += line.size() + 1;
+  }
+  EXPECT_EQ(num_words, 4 * most);
+  EXPECT_NE(text.find("name  "), text.rfind("name  "));
+  EXPECT_EQ(table.to_string(false).substr(0, 4), "name");
+}
+
+TEST(Csv, QuotesWhatNeedsIt) {
+  EXPECT_EQ(csv_line({"a", "", "1,5", "say \"x\""}), "a,,\"1,5\",\"say \"\"x\"\"\"\n");
+  EXPECT_EQ(csv_line({"", "a"}), ",a\n");
 }
 
 TEST(Names, AreThoseOfTheLibrary) {

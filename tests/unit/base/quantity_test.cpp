@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "gar/errors.hpp"
 
@@ -115,8 +116,44 @@ TEST(ParseBytes, KnowsTheUnits) {
   EXPECT_EQ(parse_bytes("--size", "4194304TiB"), kMaxVectorBytes);
 }
 
+TEST(ParseBytes, KnowsTheUnitsOfNcclTests) {
+  EXPECT_EQ(parse_bytes("-b", "4K"), 4'096);
+  EXPECT_EQ(parse_bytes("-b", "4k"), 4'096);
+  EXPECT_EQ(parse_bytes("-e", "128M"), 134'217'728);
+  EXPECT_EQ(parse_bytes("-e", "8G"), std::int64_t{8} << 30);
+  EXPECT_EQ(parse_bytes("-e", "1T"), std::int64_t{1} << 40);
+  EXPECT_EQ(parse_count("--count", "1M"), 1'048'576);
+}
+
+TEST(ParseLists, TakeSizesAndRanges) {
+  using Sizes = std::vector<std::int64_t>;
+  EXPECT_EQ(parse_bytes_list("--size", "1MB"), Sizes{1'000'000});
+  EXPECT_EQ(parse_bytes_list("--size", "1kB,1K,0"), (Sizes{1000, 1024, 0}));
+  EXPECT_EQ(parse_bytes_list("--size", "1kB..20kB"), (Sizes{1000, 4000, 16000}));
+  EXPECT_EQ(parse_bytes_list("--size", "1kB..100kB", 10), (Sizes{1000, 10'000, 100'000}));
+  EXPECT_EQ(parse_bytes_list("--size", "7,1..3,9", 2), (Sizes{7, 1, 2, 9}));
+  EXPECT_EQ(parse_count_list("--count", "5..5"), Sizes{5});
+  EXPECT_EQ(parse_count_list("--count", "1..4611686018427387904", 2).size(), 63U);
+  for (const char* text : {"", ",", "1,", "1..", "..1", "2..1", "0..4", "1..2..3", "1...2", "1MB..x"}) {
+    EXPECT_THROW((void)parse_bytes_list("--size", text), UsageError) << text;
+  }
+  std::string many = "1..1000000000000";
+  for (int i = 0; i < 500; ++i) many += ",1..1000000000000";
+  EXPECT_THROW((void)parse_bytes_list("--size", many, 2), UsageError);
+  EXPECT_EQ(parse_size_factor("-f", "2"), 2);
+  for (const char* text : {"", "1", "0", "1000001", "2.5", "1K", "-2", "99999999999999999999"}) {
+    EXPECT_THROW((void)parse_size_factor("-f", text), UsageError) << text;
+  }
+}
+
+TEST(ParseDtype, KnowsTheNamesOfC) {
+  EXPECT_EQ(parse_dtype("-d", "half"), DataType::kFloat16);
+  EXPECT_EQ(parse_dtype("-d", "float"), DataType::kFloat32);
+  EXPECT_EQ(parse_dtype("-d", "double"), DataType::kFloat64);
+}
+
 TEST(ParseBytes, RejectsEverythingElse) {
-  for (const char* text : {"", "MB", "400mb", "400M", "4 KB", "4KBB", "1e8x", "-4KB", "0.1KiB", "0.5B", "nanMB",
+  for (const char* text : {"", "MB", "400mb", "400Mi", "4 KB", "4KBB", "1e8x", "-4KB", "0.1KiB", "0.5B", "nanMB",
                            "4194305TiB", "1e18GB", "infGB", "4KiB "}) {
     const std::string message = message_of_bytes(text);
     EXPECT_NE(message.find("--size '" + std::string(text) + "'"), std::string::npos) << text << ": " << message;

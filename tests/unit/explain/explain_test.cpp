@@ -102,13 +102,6 @@ TEST(DifferenceWords, ComeInThreeStyles) {
   EXPECT_EQ(difference_words(kBase, kBase, {.style = DifferenceStyle::kRelative}), "no notable difference");
 }
 
-TEST(SavingWords, NameGainsAndLosses) {
-  EXPECT_EQ(saving_words(kOther, kBase),
-            "it saves 200 ms of incast (epsilon) and pays 50.0 ms of latency (alpha) more");
-  EXPECT_EQ(saving_words({1, 1, 0, 0, 0}, {2, 1, 0, 0, 0}), "it saves 1.00 s of latency (alpha)");
-  EXPECT_EQ(saving_words(kBase, kBase), "they cost the same");
-}
-
 TEST(WhySimulatedDiffers, NamesTermsAndCauses) {
   const Terms predicted{0.1, 1.0, 0.05, 0.05, 0.3};
   Terms simulated = predicted;

@@ -422,6 +422,71 @@ TEST(BadTopologyFile, LargeAndDeep) {
       "accepted");
 }
 
+// A rack of two hosts below a root, said in words.
+std::string words_file(const std::string& root, const std::string& rack, const std::string& host) {
+  return file_with(R"("tree":{"name":"root",)" + root + R"("children":[{"name":"rack","repeat":2,)" + rack +
+                   R"("children":[{"name":"host","repeat":2,)" + host + "}]}]}");
+}
+
+TEST(TopologyFileInWords, LatenciesAreThoseOfPingPongs) {
+  const std::string host = R"("bandwidth":"100Gbit/s","latency":"2us")";
+  const Topology said =
+      parse_topology(words_file(R"("latency":"3us",)", R"("bandwidth":"400Gbit/s",)", host), "n.json");
+  EXPECT_DOUBLE_EQ(said.path_latency(0, 1), 2e-6);
+  EXPECT_DOUBLE_EQ(said.path_latency(0, 2), 3e-6);
+  EXPECT_DOUBLE_EQ(said.node(0).uplink.beta, 3.2e-10);
+  EXPECT_EQ(said.node(0).uplink.epsilon, 0);
+  EXPECT_GT(said.node(0).server.delta, 0);
+  const Topology usual = parse_topology(words_file("", R"("class":"400GbE",)", host), "n.json");
+  EXPECT_DOUBLE_EQ(usual.path_latency(0, 1), 2e-6);
+  EXPECT_DOUBLE_EQ(usual.path_latency(0, 2), 2.5e-6);
+  const Topology in_rack =
+      parse_topology(words_file(R"("latency":"9us",)", R"("bandwidth":"1GB/s","latency":"3us",)", host), "n.json");
+  EXPECT_DOUBLE_EQ(in_rack.path_latency(0, 1), 3e-6);
+  EXPECT_DOUBLE_EQ(in_rack.path_latency(0, 2), 9e-6);
+}
+
+TEST(TopologyFileInWords, FlatListsAndNamedClasses) {
+  const Topology t =
+      parse_topology(file_with(R"("nodes":[{"name":"a","parent":"sw","class":["NVLink4","H200"]},{"name":"sw"},)"
+                               R"({"name":"b","parent":"sw","class":["NVLink4","H200"],"latency":"1us","mu":1e-7}])"),
+                     "n.json");
+  EXPECT_DOUBLE_EQ(t.path_latency(0, 1), 1.5e-6);
+  EXPECT_DOUBLE_EQ(t.node(0).server.delta, 4 / 4.8e12);
+  // The file's own class of that name is meant.
+  const Topology own = parse_topology(file_with(R"("classes":{"H200":{"bandwidth":"1GB/s"}},"tree":{"children":[)"
+                                                R"({"class":"H200","gamma":1,"delta":2,"repeat":2}]})"),
+                                      "n.json");
+  EXPECT_DOUBLE_EQ(own.node(0).uplink.beta, 4e-9);
+  EXPECT_EQ(own.node(0).server.delta, 2);
+  // What a named class says of latency gives way to an alpha.
+  const Topology alpha =
+      parse_topology(file_with(R"("tree":{"alpha":1,"children":[{"class":"10GbE","alpha":3,"repeat":2}]})"), "n.json");
+  EXPECT_DOUBLE_EQ(alpha.path_latency(0, 1), 7);
+}
+
+TEST(TopologyFileInWords, WhatIsRefused) {
+  const auto child = [](const std::string& fields) { return file_with_child("{" + fields + "}"); };
+  expect_error(child(R"("bandwidth":"1GB/s","beta":1)"), {"tree.children[0].beta: \"bandwidth\" is there as well"});
+  expect_error(child(R"("beta":1,"bandwidth":"1GB/s")"), {"tree.children[0].bandwidth: \"beta\" is there as well"});
+  expect_error(child(R"("alpha":1,"latency":"1us")"), {"tree.children[0].latency: \"alpha\" is there as well"});
+  expect_error(child(R"("class":"10GbE","beta":1)"), {"tree.children[0].bandwidth: \"beta\" is there as well"});
+  expect_error(child(R"("bandwidth":"fast")"), {"tree.children[0].bandwidth: is \"fast\"", "100Gbit/s"});
+  expect_error(child(R"("bandwidth":100)"), {"tree.children[0].bandwidth: is ", "100Gbit/s"});
+  expect_error(child(R"("latency":"2")"), {"tree.children[0].latency: is \"2\"", "2us"});
+  expect_error(child(R"("bandwidth":"1GB/s","epsilon":1)"), {"tree.children[0].incast_threshold: missing"});
+  expect_error(child(R"("class":"100gbe")"), {"there is no class \"100gbe\"", "100GbE"});
+  expect_error(words_file(R"("bandwidth":"1GB/s",)", R"("class":"10GbE",)", R"("class":"10GbE")"),
+               {"tree.bandwidth: the root has no link"});
+  expect_error(words_file(R"("latency":"1us",)", R"("class":"10GbE",)", R"("class":"10GbE")"),
+               {"tree.latency: is 1.000 us", "need 20.00 us already"});
+  expect_error(words_file("", R"("class":["10GbE","DDR5"],)", R"("class":"10GbE")"), {"class: gives gamma to a node"});
+  // Nothing is assumed where nothing is said in words.
+  expect_error(words_file("", R"("alpha":0,"beta":1,"epsilon":0,"incast_threshold":0,)",
+                          R"("alpha":0,"beta":1,"epsilon":0,"incast_threshold":0,"gamma":1,"delta":1)"),
+               {"tree.alpha: missing"});
+}
+
 TEST(BadTopologyFile, EndsWithTheFirstOfManyErrors) {
   std::string empty;
   std::string classes;

@@ -1,0 +1,45 @@
+// Who wins, by what factor and why; and where the choice changes.
+#include <gtest/gtest.h>
+
+#include "gar/explain.hpp"
+
+namespace gar {
+namespace {
+
+TEST(WinnerWords, SayFactorAndTerms) {
+  const Contestant ring{"ring", {.alpha = 3, .beta = 1}};
+  const Contestant cps{"cps", {.alpha = 1, .beta = 1}};
+  EXPECT_EQ(winner_words(cps, ring), "cps is 2.00x as fast as ring: 2.00 s less latency");
+  EXPECT_EQ(winner_words(cps, ring, true), "cps is 2.00x as fast as ring: 2.00 s less latency (alpha)");
+}
+
+TEST(WinnerWords, ChunksOverlapAndSaveNothing) {
+  const Contestant whole{"gentree", {.beta = 3}};
+  const Contestant chunks{"gentree+", {.beta = 2}, 98};
+  EXPECT_EQ(winner_words(chunks, whole),
+            "gentree+ is 1.50x as fast as gentree: 1.00 s less link time on the critical path, where its 98 chunks "
+            "overlap");
+}
+
+TEST(WinnerWords, SmallAndNoDifferences) {
+  const Contestant a{"a", {.alpha = 1.00, .beta = 1.00}};
+  const Contestant b{"b", {.alpha = 0.52, .beta = 1.50}};
+  EXPECT_EQ(winner_words(a, b), "a is 1.0% faster than b: 500 ms less link time, 480 ms more latency");
+  EXPECT_EQ(winner_words(a, a), "a and a take the same time");
+}
+
+TEST(SizeWords, SayBothSidesInBytes) {
+  Flips flips;
+  flips.searched_from = 1;
+  flips.searched_to = 1e9;
+  EXPECT_EQ(size_words(flips, "cps"), "cps from 4 B to 4 GB");
+  flips.above = Flip{1e6, "ring"};
+  EXPECT_EQ(size_words(flips, "cps"), "cps up to 4 MB, ring above");
+  flips.below = Flip{1e3, "rhd"};
+  EXPECT_EQ(size_words(flips, "cps"), "rhd up to 4 kB, cps up to 4 MB, ring above");
+  flips.above.reset();
+  EXPECT_EQ(size_words(flips, "cps"), "rhd up to 4 kB, cps above");
+}
+
+}  // namespace
+}  // namespace gar
