@@ -23,7 +23,7 @@ constexpr int kLengthCodes = 16;
 constexpr double kAllowanceS = 1e-3;
 constexpr double kSlow = 1.25;        // times the incumbent: needs few looks
 constexpr double kHopeless = 2;       // times the incumbent: needs hardly any
-constexpr double kAbsurd = 4;         // times the incumbent: the looks that nobody has to pay for are enough
+constexpr double kAbsurd = 4;         // times the incumbent: where more cannot be paid for, two looks are enough
 constexpr std::int64_t kEnough = 12;  // counted calls of somebody who might win
 constexpr std::int64_t kEnoughOfSlow = 8;
 constexpr std::int64_t kEnoughOfHopeless = 6;
@@ -118,8 +118,14 @@ bool Contest::is_done(int candidate) const {
   if (entry.samples.empty()) return false;
   const double usual = worth(entries_[static_cast<std::size_t>(incumbent_)]);
   const double ratio = worth(entry) / usual;
-  if (ratio > kAbsurd) return entry.num_counted >= kEnoughOfAbsurd;
   return entry.num_counted >= (ratio > kHopeless ? kEnoughOfHopeless : ratio > kSlow ? kEnoughOfSlow : kEnough);
+}
+
+bool Contest::is_dismissed(int candidate) const {
+  const Entry& entry = entries_[static_cast<std::size_t>(candidate)];
+  const double usual = worth(entries_[static_cast<std::size_t>(incumbent_)]);
+  return entry.num_counted >= kEnoughOfAbsurd && worth(entry) > kAbsurd * usual &&
+         !can_pay(candidate, look_length(candidate));
 }
 
 std::int64_t Contest::look_length(int candidate) const {
@@ -211,7 +217,7 @@ Turn Contest::next() {
   } else {
     elect();
     bool is_over = worth(entries_[static_cast<std::size_t>(incumbent_)]) > 0;
-    for (int i = 0; i < static_cast<int>(entries_.size()); ++i) is_over = is_over && is_done(i);
+    for (int i = 0; i < static_cast<int>(entries_.size()); ++i) is_over = is_over && (is_done(i) || is_dismissed(i));
     if (is_over) {
       is_settled_ = true;
       settled_s_ = worth(entries_[static_cast<std::size_t>(incumbent_)]);

@@ -86,6 +86,8 @@ class Contest {
 
   [[nodiscard]] double worth(const Entry& entry) const;
   [[nodiscard]] bool is_done(int candidate) const;
+  /// Is it so slow that nothing is worth another look?
+  [[nodiscard]] bool is_dismissed(int candidate) const;
   [[nodiscard]] bool is_free(int candidate) const;
   [[nodiscard]] bool can_pay(int candidate, std::int64_t num_calls) const;
   [[nodiscard]] std::int64_t look_length(int candidate) const;
