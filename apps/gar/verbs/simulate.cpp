@@ -159,6 +159,7 @@ int run(const SimulateArgs& args, const Context& context) {
   SimulationOptions options;
   options.barrier = scene.barrier;
   options.engine = parse_engine(args.simulation.engine);
+  options.tolerance = parse_tolerance(args.simulation);
   options.model = model.kind;
   options.degree = model.degree;
   options.keep_path = algorithms.size() < 2 || context.json;
