@@ -254,10 +254,28 @@ double BottleneckGraph::fair_level(LinkIndex link, double level) const {
   }
 }
 
+// The flows are on this link, and on those that limit them now: the shorter lists are looked through.
 void BottleneckGraph::take_over(LinkIndex link, double limit) {
-  for (const FlowIndex flow : crossing_[link]) {
-    const LinkIndex from = bottleneck_[flow];
-    if (from != link && level_[from] > limit) change_bottleneck(flow, link);
+  too_fast_.clear();
+  std::size_t num_there = 0;
+  for (const Edge& edge : foreign_[link]) {
+    if (!(level_[edge.from] > limit)) continue;
+    too_fast_.push_back(edge.from);
+    num_there += crossing_[edge.from].size();
+  }
+  if (num_there >= crossing_[link].size()) {
+    for (const FlowIndex flow : crossing_[link]) {
+      const LinkIndex from = bottleneck_[flow];
+      if (from != link && level_[from] > limit) change_bottleneck(flow, link);
+    }
+    return;
+  }
+  for (const LinkIndex from : too_fast_) {
+    for (const FlowIndex flow : crossing_[from]) {
+      if (bottleneck_[flow] != from) continue;
+      const std::span<const LinkIndex> links = path(flow);
+      if (std::find(links.begin(), links.end(), link) != links.end()) change_bottleneck(flow, link);
+    }
   }
 }
 

@@ -166,6 +166,7 @@ class BottleneckGraph {
   std::size_t first_dirty_ = 0;  // none comes before it
   bool is_dense_ = false;        // all links from frontier_ on are dirty
   std::size_t frontier_ = 0;
+  std::vector<LinkIndex> too_fast_;
   std::vector<Switch> switches_;
   std::vector<LinkIndex> touched_;
 };
