@@ -62,7 +62,11 @@ VerifyOptions options_of(const VerifyArgs& args) {
   if (args.is_exact) options.kind = ProofKind::kExact;
   if (!args.seed.empty()) {
     options.kind = ProofKind::kFingerprints;
-    options.seed = parse_proof_seed(args.seed);
+    try {
+      options.seed = parse_proof_seed(args.seed);
+    } catch (const InvalidArgument& error) {
+      throw UsageError(fmt::format("--seed: {}", error.what()));
+    }
   }
   return options;
 }
