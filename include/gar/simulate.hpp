@@ -27,8 +27,9 @@
 namespace gar {
 
 /// How the same semantics are computed: every flow on its own, or classes of ranks, links and flows that cannot be told
-/// apart, each of them once. kAuto takes classes where they save work.
-enum class SimulationEngine { kAuto, kFlows, kClasses };
+/// apart, each of them once. kAuto takes classes where they save work. kFlows finds rates on a graph of bottlenecks
+/// where flows come and go one by one; kGraph does so always.
+enum class SimulationEngine { kAuto, kFlows, kClasses, kGraph };
 
 /// A node instance of a topology: the one at `depth` (root = 0) above or at `rank`.
 struct NodePlace {
@@ -57,6 +58,8 @@ struct SimulationProgress {
   double seconds = 0;     ///< simulated so far
   double flows_done = 0;  ///< messages that have arrived
   double flows = 0;       ///< messages of the whole run
+  double estimate_s =
+      0;  ///< real seconds that the whole run takes, roughly and at most; 0: where classes are simulated
 };
 
 /// One link direction. A class of `count` links that behave alike is named by its first one.
@@ -115,6 +118,9 @@ class SimulationObserver {
   virtual void on_load(const LoadEvent& event) = 0;  ///< the load of a link has changed
 };
 
+/// The largest SimulationOptions::tolerance.
+inline constexpr double kMaxTolerance = 0.1;
+
 /// How a plan is simulated, and under which conditions.
 struct SimulationOptions {
   bool barrier = false;  ///< no rank starts a step before all have finished the one before; chunks run one by one
@@ -125,7 +131,11 @@ struct SimulationOptions {
   std::vector<LinkCondition> links;                   ///< links that are slow, shared or failed
   double jitter = 0;       ///< mean of a random extra share of every step's latency and of every calculation
   std::uint64_t seed = 1;  ///< of the jitter: the same seed gives the same delays, whatever the plan or engine
-  bool keep_path = true;   ///< record the critical path (80 bytes for every step of a rank, up to kMaxPathRecords)
+  /// 0: exact. Else rates are found again only where the load of a link, or the rate of what it limits, would change by
+  /// more than this share: a link never carries more than (1 + tolerance) times its capacity for it; 0 to
+  /// kMaxTolerance.
+  double tolerance = 0;
+  bool keep_path = true;  ///< record the critical path (80 bytes for every step of a rank, up to kMaxPathRecords)
   SimulationObserver* observer = nullptr;  ///< told what happens; may be null; must outlive the run
   /// Called at the start and then at most 20 times a second; returning false ends the simulation, and the result is
   /// marked as partial.

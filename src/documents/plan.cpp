@@ -102,6 +102,9 @@ std::string verify_document(const Plan& plan, const VerifyReport& report, const 
   document["num_ranks"] = plan.num_ranks;
   document["ok"] = report.ok;
   document["problem"] = report.ok ? Json(nullptr) : Json(report.problem);
+  document["exact"] = report.is_exact;
+  document["seed"] = report.is_exact ? Json(nullptr) : Json(to_text(report.seed));
+  document["error_probability"] = report.error_probability;
   document["num_steps"] = report.num_steps;
   document["num_messages"] = report.num_messages;
   document["volume_vectors"] = in_vectors(report.volume_units);

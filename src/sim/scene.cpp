@@ -9,6 +9,8 @@ std::string_view to_string(SimulationEngine engine) {
       return "flows";
     case SimulationEngine::kClasses:
       return "classes";
+    case SimulationEngine::kGraph:
+      return "graph";
     case SimulationEngine::kAuto:
       break;
   }

@@ -20,10 +20,14 @@ namespace gar {
 
 namespace {
 
-void check(const Plan& plan, const Topology& topology, double size_floats) {
+void check(const Plan& plan, const Topology& topology, double size_floats, const SimulationOptions& options) {
   if (plan.num_ranks != topology.num_servers()) {
     throw PlanError(fmt::format("the plan is for {} ranks, but {} has {} servers; take a plan that was made for it",
                                 plan.num_ranks, topology.name(), topology.num_servers()));
+  }
+  if (!(options.tolerance >= 0 && options.tolerance <= kMaxTolerance)) {
+    throw InvalidArgument(
+        fmt::format("a tolerance of {} is not accepted; 0 to {:g} is", options.tolerance, kMaxTolerance));
   }
   if (!(size_floats >= 0 && size_floats <= kMaxFloats)) {
     throw InvalidArgument(fmt::format("a vector of {} floats is not accepted; 0 to {:g} is", size_floats, kMaxFloats));
@@ -33,7 +37,8 @@ void check(const Plan& plan, const Topology& topology, double size_floats) {
 // Classes where they save work: finding them costs some passes over the messages at most.
 std::optional<sim::Partition> find_classes(const PlanIndex& index, const sim::Network& network,
                                            const SimulationOptions& options) {
-  if (options.engine == SimulationEngine::kFlows || options.jitter > 0) return std::nullopt;
+  const bool wants_flows = options.engine == SimulationEngine::kFlows || options.engine == SimulationEngine::kGraph;
+  if (wants_flows || options.jitter > 0) return std::nullopt;
   const std::int64_t ranks = network.num_ranks();
   return sim::find_partition(index, network, options.engine == SimulationEngine::kClasses ? ranks : ranks / 2);
 }
@@ -53,7 +58,7 @@ Simulation run(World world, const sim::Job& job, SimulationEngine engine) {
 }  // namespace
 
 Simulation simulate(const Plan& plan, const Topology& topology, double size_floats, const SimulationOptions& options) {
-  check(plan, topology, size_floats);
+  check(plan, topology, size_floats, options);
   const PlanIndex index(plan);
   const sim::Network network(topology, options);
   const sim::StageTable stages(index);

@@ -57,6 +57,8 @@ TEST(Mutation, EveryChangeOfTheResultIsCaught) {
     ASSERT_EQ(report.ok, outcome == Outcome::kRight)
         << "seed " << seed << ", " << plan.algorithm << " on " << plan.num_ranks << " ranks, " << mutation.what << "; "
         << report.problem;
+    const VerifyReport by_chance = verify(mutation.plan, {.kind = ProofKind::kFingerprints, .seed = std::nullopt});
+    ASSERT_EQ(by_chance.ok, report.ok) << "seed " << seed;
     ASSERT_EQ(report.problem.empty(), report.ok) << "seed " << seed;
     ASSERT_EQ(report.problem.find("do not match their receives"), std::string::npos) << "seed " << seed;
   }

@@ -93,6 +93,7 @@ bool reproduce_costmodel(const Context& context, Json& document) {
                {"ours", true},
                {"error", true},
                {"vs measured", true}});
+  document["tolerance"] = kTolerance;
   document["cells"] = Json::array();
   for (const PaperBar& bar : paper_costmodel()) {
     const Row row{bar, predict(bar, ModelKind::kGenModel), predict(bar, ModelKind::kAbc)};

@@ -159,6 +159,7 @@ int run(const CompareArgs& args, const Context& context) {
   SimulationOptions plain;
   plain.barrier = c.scene.barrier;
   plain.engine = parse_engine(args.simulation.engine);
+  plain.tolerance = parse_tolerance(args.simulation);
   plain.model = model.kind;
   plain.degree = model.degree;
   plain.keep_path = false;

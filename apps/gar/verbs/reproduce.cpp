@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "apps/gar/cli/device.hpp"
+#include "apps/gar/reproduce/summary.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 
 namespace gar::cli {
@@ -93,16 +94,24 @@ int reproduce(const Options& options, const Context& context) {
   bool ok = true;
   Json document = json_document("gar.reproduce/1");
   document["reproductions"] = Json::array();
+  document["summary"] = Json::array();
+  std::vector<ReproductionSummary> summaries;
   for (const Target* t : chosen) {
     Json one;
     one["name"] = t->name;
     const bool in_tolerance = t->run(context, one);
     one["in_tolerance"] = in_tolerance;
+    summaries.push_back(summary_of(t->name, one, in_tolerance));
+    document["summary"].push_back(to_json(summaries.back()));
     document["reproductions"].push_back(one);
     ok = ok && in_tolerance;
   }
   document["in_tolerance"] = ok;
-  if (context.json) print_json(document);
+  if (context.json) {
+    print_json(document);
+  } else if (summaries.size() > 1) {
+    print("\n" + summary_table(summaries, use_color(context.color, stdout)));
+  }
   return ok ? kExitOk : kExitCheckFailed;
 }
 

@@ -196,6 +196,7 @@ class SimulateRun {
     SimulationOptions options;
     options.barrier = scene.barrier;
     options.engine = parse_engine(args_.simulation.engine);
+    options.tolerance = parse_tolerance(args_.simulation);
     options.model = model_.kind;
     options.degree = model_.degree;
     options.keep_path = algorithms_.size() < 2 || context_.json;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 namespace gar::cli {
 namespace {
 
@@ -17,7 +19,11 @@ void add_simulation_options(CLI::App& verb, SimulationArgs& args) {
   verb.add_flag("--barrier", args.barrier, "Nobody starts a step before everybody has finished the one before");
   verb.add_option("--engine", args.engine, "Every flow on its own, or classes of flows that cannot be told apart")
       ->type_name("E")
-      ->check(CLI::IsMember({"auto", "flows", "classes"}))
+      ->check(CLI::IsMember({"auto", "flows", "classes", "graph"}))
+      ->capture_default_str();
+  verb.add_option("--tolerance", args.tolerance,
+                  "Change rates only where the load of a link would change by more than this share, 0 (exact) to 0.1")
+      ->type_name("SHARE")
       ->capture_default_str();
   const auto add = [&](Kind kind, std::vector<std::string>& list, const char* what) {
     verb.add_option(flag_of(kind), list, what)
@@ -51,8 +57,20 @@ WhatIf parse_what_if(const SimulationArgs& args) {
   return out;
 }
 
+double parse_tolerance(const SimulationArgs& args) {
+  const char* const begin = args.tolerance.c_str();
+  char* end = nullptr;
+  const double tolerance = std::strtod(begin, &end);
+  if (end == begin || *end != 0 || !(tolerance >= 0 && tolerance <= kMaxTolerance)) {
+    throw UsageError(fmt::format("--tolerance '{}': accepted is a share from 0 to {:g}, such as 1e-3", args.tolerance,
+                                 kMaxTolerance));
+  }
+  return tolerance;
+}
+
 SimulationEngine parse_engine(const std::string& name) {
   return name == "flows"     ? SimulationEngine::kFlows
+         : name == "graph"   ? SimulationEngine::kGraph
          : name == "classes" ? SimulationEngine::kClasses
                              : SimulationEngine::kAuto;
 }

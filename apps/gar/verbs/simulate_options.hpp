@@ -13,6 +13,7 @@ namespace gar::cli {
 struct SimulationArgs {
   bool barrier = false;
   std::string engine = "auto";
+  std::string tolerance = "0";
   std::vector<std::string> slow;        ///< NAME=FACTOR
   std::vector<std::string> degrade;     ///< NAME.uplink=CAPACITY
   std::vector<std::string> fail;        ///< NAME.uplink
@@ -20,11 +21,12 @@ struct SimulationArgs {
   std::string jitter = "0";
   std::string seed = "1";
 };
-/// Adds `--barrier`, `--engine` and the what-if flags.
+/// Adds `--barrier`, `--engine`, `--tolerance` and the what-if flags.
 void add_simulation_options(CLI::App& verb, SimulationArgs& args);
 
 /// Throws UsageError that names the flag and what is accepted.
 WhatIf parse_what_if(const SimulationArgs& args);
 SimulationEngine parse_engine(const std::string& name);
+double parse_tolerance(const SimulationArgs& args);
 
 }  // namespace gar::cli

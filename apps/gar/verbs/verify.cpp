@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/cli/progress.hpp"
@@ -48,14 +51,47 @@ void check_effort(const Plan& plan, const std::string& path) {
   }
 }
 
-int verify_file(const std::string& path, const Context& context) {
+struct VerifyArgs {
+  std::string path;
+  std::string seed;
+  bool is_exact = false;
+};
+
+VerifyOptions options_of(const VerifyArgs& args) {
+  VerifyOptions options{.num_elements = 2, .seed = std::nullopt};
+  if (args.is_exact) options.kind = ProofKind::kExact;
+  if (!args.seed.empty()) {
+    options.kind = ProofKind::kFingerprints;
+    try {
+      options.seed = parse_proof_seed(args.seed);
+    } catch (const InvalidArgument& error) {
+      throw UsageError(fmt::format("--seed: {}", error.what()));
+    }
+  }
+  return options;
+}
+
+// "exactly", or how likely it is that a wrong plan is called right.
+std::string certainty(const VerifyReport& report) {
+  if (report.is_exact)
+    return "exact   all contributions and messages were compared one by one, nothing is left to chance\n";
+  return fmt::format(
+      "chance  a wrong plan passes with a probability below 2^{:.0f} (fingerprints with seed {}; --exact leaves "
+      "nothing to "
+      "chance)\n",
+      std::log2(report.error_probability), to_text(report.seed));
+}
+
+int verify_file(const VerifyArgs& args, const Context& context) {
+  const std::string& path = args.path;
+  const VerifyOptions options = options_of(args);
   const Plan plan = load_plan(path);
   try {
     check_effort(plan, path);
   } catch (const PlanError& error) {
     throw PlanError(path + ": " + error.what());
   }
-  const VerifyReport report = verify(plan);
+  const VerifyReport report = verify(plan, options);
   const double buffer = static_cast<double>(report.buffer_units) / static_cast<double>(plan.num_units);
   const double volume = static_cast<double>(report.volume_units) / static_cast<double>(plan.num_units);
   if (context.json) {
@@ -78,6 +114,7 @@ int verify_file(const std::string& path, const Context& context) {
                            : "every rank ends with every rank's block";
   say(fmt::format("{}  {}\n", proved, result));
   say(fmt::format("{}  every message has its partner in the same step: the plan cannot deadlock\n", proved));
+  say(certainty(report));
   std::string bytes;
   if (plan.count > 0) {
     bytes = fmt::format(", {} elements", to_whole(buffer * static_cast<double>(plan.count)));
@@ -93,14 +130,21 @@ int verify_file(const std::string& path, const Context& context) {
 
 void add_verify(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("verify", "Prove that a plan is correct, or show where it is not");
-  auto path = std::make_shared<std::string>();
-  verb.add_option("plan", *path, "A plan file, as written by gar plan; - for standard input")
+  auto args = std::make_shared<VerifyArgs>();
+  verb.add_option("plan", args->path, "A plan file, as written by gar plan; - for standard input")
       ->required()
       ->type_name("plan.json");
+  CLI::Option* const exact = verb.add_flag("--exact", args->is_exact,
+                                           "Follow every contribution as what it is, in a pass for every 64 ranks, "
+                                           "instead of as a random number; default up "
+                                           "to 64 ranks");
+  verb.add_option("--seed", args->seed, "Take random numbers that a run before has printed; default: new ones")
+      ->type_name("HEX")
+      ->excludes(exact);
   add_output_options(verb, context);
-  set_examples(verb,
-               {{"make a plan and prove it", "gar plan -t ss24 --count 1e8 -o plan.json && gar verify plan.json"}});
-  on_run(verb, context, [path, &context] { return verify_file(*path, context); });
+  set_examples(verb, {{"make a plan and prove it", "gar plan -t ss24 --count 1e8 -o plan.json && gar verify plan.json"},
+                      {"leave nothing to chance", "gar verify --exact plan.json"}});
+  on_run(verb, context, [args, &context] { return verify_file(*args, context); });
 }
 
 }  // namespace gar::cli

@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <utility>
 
 #include "apps/gar/cli/interrupt.hpp"
 #include "apps/gar/cli/output.hpp"
@@ -11,7 +15,15 @@
 namespace gar::cli {
 namespace {
 
+constexpr double kNotable = 30;  // seconds
 constexpr ProgressPace kSimulationPace{std::chrono::milliseconds(500), std::chrono::milliseconds(100)};
+
+// ", about 12 s left", as if the rest went as fast as what is done; nothing as long as that would be a guess.
+std::string time_left(double seconds, double share) {
+  constexpr double kLeastShare = 0.01;
+  if (share < kLeastShare) return "";
+  return fmt::format(", about {} left", format_seconds(std::ceil(seconds * (1 - share) / share)));
+}
 
 }  // namespace
 
@@ -19,10 +31,19 @@ SimulationWatch::SimulationWatch(std::string what) : what_(std::move(what)), lin
 
 bool SimulationWatch::go_on(const SimulationProgress& progress) {
   if (is_interrupted()) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (!begun_) {
+    begun_ = now;
+    if (progress.estimate_s > kNotable) {
+      print_progress(fmt::format("{}: {:.3g} messages one by one, up to about {}; less where many are alike", what_,
+                                 progress.flows, format_seconds(progress.estimate_s)));
+    }
+  }
   if (line_.is_due()) {
     const double share = progress.flows > 0 ? std::min(progress.flows_done / progress.flows, 1.0) : 0;
-    line_.show(fmt::format("{}: {:.0f}% of {:.3g} messages, {} simulated (Ctrl-C ends it)", what_, 100 * share,
-                           progress.flows, format_seconds(progress.seconds)));
+    line_.show(fmt::format("{}: {:.0f}% of {:.3g} messages, {} simulated{} (Ctrl-C ends it)", what_, 100 * share,
+                           progress.flows, format_seconds(progress.seconds),
+                           time_left(std::chrono::duration<double>(now - *begun_).count(), share)));
   }
   return true;
 }

@@ -1,6 +1,8 @@
 // Watching a simulation: a line of progress on a terminal, and Ctrl-C, which ends it with what it has found so far.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 
 #include "apps/gar/cli/progress.hpp"
@@ -19,6 +21,7 @@ class SimulationWatch {
 
  private:
   std::string what_;
+  std::optional<std::chrono::steady_clock::time_point> begun_;
   ProgressLine line_;
 };
 

@@ -40,7 +40,7 @@ Value operator+(Value a, Value b) {
 /// The story of one unit of the vector.
 class UnitStory {
  public:
-  UnitStory(Programs& programs, std::int64_t unit) : programs_(programs), unit_(unit) {
+  UnitStory(Programs& programs, std::int64_t unit, const Keys& keys) : programs_(programs), unit_(unit), keys_(keys) {
     for (std::int64_t rank = 0; rank < programs.num_ranks(); ++rank) {
       for (const Step& step : programs.stored(rank).steps) {
         if (programs.runs_stored()) collect(programs.round_of_stored(step.number), rank, step.recvs, false);
@@ -59,7 +59,7 @@ class UnitStory {
   template <class BeforeEvent>
   [[nodiscard]] std::vector<Value> run(std::int64_t first, std::int64_t last, const BeforeEvent& before_event) const {
     std::vector<Value> state(static_cast<std::size_t>(programs_.num_ranks()));
-    for (std::int64_t r = first; r < last; ++r) state[static_cast<std::size_t>(r)] = {contribution(r), 1};
+    for (std::int64_t r = first; r < last; ++r) state[static_cast<std::size_t>(r)] = {contribution(keys_, r), 1};
     std::vector<std::pair<std::int32_t, Value>> fresh;
     for (std::size_t i = 0; i < events_.size();) {
       const std::size_t round = events_[i].round;
@@ -88,6 +88,7 @@ class UnitStory {
 
   Programs& programs_;
   std::int64_t unit_;
+  const Keys& keys_;
   std::vector<Event> events_;
 };
 
@@ -95,23 +96,24 @@ class UnitStory {
 std::int64_t owner_of(const Plan& plan, std::int64_t unit) { return unit / (plan.num_units / plan.num_ranks); }
 
 /// What a correct plan makes of the contributions of the ranks [first, last).
-Value wanted_of(const Plan& plan, std::int64_t unit, std::int64_t first, std::int64_t last) {
+Value wanted_of(const Plan& plan, std::int64_t unit, const Keys& keys, std::int64_t first, std::int64_t last) {
   Value sum;
   if (plan.collective == Collective::kAllGather) {
     const std::int64_t owner = owner_of(plan, unit);
-    return owner >= first && owner < last ? Value{contribution(owner), 1} : sum;
+    return owner >= first && owner < last ? Value{contribution(keys, owner), 1} : sum;
   }
-  for (std::int64_t r = first; r < last; ++r) sum = sum + Value{contribution(r), 1};
+  for (std::int64_t r = first; r < last; ++r) sum = sum + Value{contribution(keys, r), 1};
   return sum;
 }
 
 /// The first rank whose contribution to the cell is not what it must be (almost surely: halves could cancel).
-std::int64_t find_culprit(const UnitStory& story, const Plan& plan, std::int64_t rank, std::int64_t unit) {
+std::int64_t find_culprit(const UnitStory& story, const Plan& plan, const Keys& keys, std::int64_t rank,
+                          std::int64_t unit) {
   std::int64_t first = 0;
   std::int64_t last = plan.num_ranks;
   while (last - first > 1) {
     const std::int64_t middle = first + (last - first) / 2;
-    if (story.final_value(rank, first, middle) != wanted_of(plan, unit, first, middle)) {
+    if (story.final_value(rank, first, middle) != wanted_of(plan, unit, keys, first, middle)) {
       last = middle;
     } else {
       first = middle;
@@ -167,11 +169,11 @@ std::string last_change(const UnitStory& story, const Programs& programs, std::i
 
 }  // namespace
 
-std::string explain_wrong_cell(Programs& programs, const WrongCell& wrong) {
+std::string explain_wrong_cell(Programs& programs, const WrongCell& wrong, const Keys& keys) {
   const Plan& plan = programs.plan();
   const std::int64_t unit = wrong.interval.begin;
-  const UnitStory story(programs, unit);
-  const std::int64_t culprit = find_culprit(story, plan, wrong.rank, unit);
+  const UnitStory story(programs, unit, keys);
+  const std::int64_t culprit = find_culprit(story, plan, keys, wrong.rank, unit);
   const std::uint64_t count = story.final_value(wrong.rank, culprit, culprit + 1).count;
   const std::string cell = fmt::format("rank {}, {}", wrong.rank, describe(plan, wrong.interval));
   if (count == 0)
@@ -199,17 +201,17 @@ struct Exchange {
 };
 
 /// The first step number whose sends and receives differ.
-std::int64_t first_unmatched_step(Programs& programs) {
+std::int64_t first_unmatched_step(Programs& programs, const Keys& keys) {
   FlatIndex numbers;
   for (std::int64_t rank = 0; rank < programs.num_ranks(); ++rank)
     for (const Step& step : programs.stored(rank).steps) numbers.insert(step.number);
   numbers.finish();
-  std::vector<std::pair<MessageSet, MessageSet>> sets(numbers.keys().size());
+  std::vector<std::pair<MessageSet, MessageSet>> sets(numbers.keys().size(), {MessageSet(keys), MessageSet(keys)});
   for (std::int64_t rank = 0; rank < programs.num_ranks(); ++rank) {
     for (const Step& step : programs.stored(rank).steps) {
       auto& [sent, received] = sets[numbers.index_of(step.number)];
-      for (const Message& m : step.sends) sent.add(0, rank, m.peer, m.begin, m.end);
-      for (const Message& m : step.recvs) received.add(0, m.peer, rank, m.begin, m.end);
+      for (const Message& m : step.sends) sent.add({}, rank, m.peer, m.begin, m.end);
+      for (const Message& m : step.recvs) received.add({}, m.peer, rank, m.begin, m.end);
     }
   }
   const auto bad = std::find_if(sets.begin(), sets.end(), [](const auto& s) { return s.first != s.second; });
@@ -223,15 +225,16 @@ const Step* step_with_number(const RankProgram& program, std::int64_t number) {
 }
 
 /// The first sender whose messages in the step differ from what others expect of it.
-std::int64_t first_unmatched_sender(Programs& programs, std::int64_t number) {
-  std::vector<std::pair<MessageSet, MessageSet>> sets(static_cast<std::size_t>(programs.num_ranks()));
+std::int64_t first_unmatched_sender(Programs& programs, std::int64_t number, const Keys& keys) {
+  std::vector<std::pair<MessageSet, MessageSet>> sets(static_cast<std::size_t>(programs.num_ranks()),
+                                                      {MessageSet(keys), MessageSet(keys)});
   for (std::int64_t rank = 0; rank < programs.num_ranks(); ++rank) {
     const Step* step = step_with_number(programs.stored(rank), number);
     if (step == nullptr) continue;
     for (const Message& m : step->sends)
-      sets[static_cast<std::size_t>(rank)].first.add(0, rank, m.peer, m.begin, m.end);
+      sets[static_cast<std::size_t>(rank)].first.add({}, rank, m.peer, m.begin, m.end);
     for (const Message& m : step->recvs)
-      sets[static_cast<std::size_t>(m.peer)].second.add(0, m.peer, rank, m.begin, m.end);
+      sets[static_cast<std::size_t>(m.peer)].second.add({}, m.peer, rank, m.begin, m.end);
   }
   const auto bad = std::find_if(sets.begin(), sets.end(), [](const auto& s) { return s.first != s.second; });
   return bad - sets.begin();
@@ -260,10 +263,10 @@ std::string how_often(const std::vector<Exchange>& messages, const Exchange& m) 
 
 }  // namespace
 
-std::string explain_unmatched(Programs& programs) {
+std::string explain_unmatched(Programs& programs, const Keys& keys) {
   const Plan& plan = programs.plan();
-  const std::int64_t number = first_unmatched_step(programs);
-  const std::int64_t sender = first_unmatched_sender(programs, number);
+  const std::int64_t number = first_unmatched_step(programs, keys);
+  const std::int64_t sender = first_unmatched_sender(programs, number, keys);
   std::vector<Exchange> sent;
   std::vector<Exchange> expected;
   for (std::int64_t rank = 0; rank < programs.num_ranks(); ++rank) {

@@ -1,6 +1,7 @@
 // What the parts of the verifier share: the programs of all ranks as rounds of receives, and the elementary blocks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "base/hash.hpp"
 #include "gar/plan.hpp"
+#include "gar/verify.hpp"
 
 namespace gar::verify_detail {
 
@@ -118,13 +120,42 @@ struct WrongCell {
   Interval interval;  ///< neighbouring blocks that are wrong in the same way
 };
 
-/// Runs the plan on fingerprints. Empty when every rank ends as it must.
-std::optional<WrongCell> run_on_fingerprints(Programs& programs, const Inspection& inspection);
+/// The secret of one run, spread out of its seed.
+class Keys {
+ public:
+  explicit Keys(const ProofSeed& seed) {
+    std::uint64_t state = mix_in(mix(seed.high), seed.low);
+    for (std::uint64_t& word : words_) {
+      state = mix_in(mix_in(state, seed.low), seed.high);
+      word = state;
+    }
+  }
+  [[nodiscard]] std::uint64_t word(std::size_t i) const { return words_[i]; }
+  /// A number that nobody can tell from a random one without the seed; `what` tells its uses apart, from 0 to 3.
+  [[nodiscard]] std::uint64_t number(std::size_t what, std::uint64_t x) const {
+    return mix(mix(mix(x ^ words_[2 * what]) + words_[2 * what + 1]) ^ words_[2 * what]);
+  }
+
+ private:
+  std::array<std::uint64_t, 16> words_{};
+};
+
+/// How a run is done.
+struct Proof {
+  Keys keys;
+  int num_elements = 1;
+  bool is_exact = false;
+};
+
+/// Runs the plan on fingerprints, or on sets. Empty when every rank ends as it must.
+std::optional<WrongCell> run_on_contributions(Programs& programs, const Inspection& inspection, const Proof& proof);
+/// Compares all sends with all receives, one by one, with memory for some millions of them.
+bool all_matched(Programs& programs, std::int64_t num_messages);
 
 /// Words for a wrong final state.
-std::string explain_wrong_cell(Programs& programs, const WrongCell& wrong);
+std::string explain_wrong_cell(Programs& programs, const WrongCell& wrong, const Keys& keys);
 /// Words for the first message without a partner. Precondition: there is one.
-std::string explain_unmatched(Programs& programs);
+std::string explain_unmatched(Programs& programs, const Keys& keys);
 
 /// Arithmetic modulo the prime 2^61 - 1 on values that are only partly reduced (at most 2^61 + 2).
 inline constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
@@ -140,30 +171,45 @@ inline std::uint64_t add_saturating(std::uint64_t a, std::uint64_t b) {
   return sum < kManyTimes ? sum : kManyTimes;
 }
 
-/// The fingerprint of a rank's contribution.
-inline std::uint64_t contribution(std::int64_t rank) { return mix(static_cast<std::uint64_t>(rank)) % kPrime; }
+/// The fingerprint of a rank's contribution; element 0 or 1 of it.
+inline std::uint64_t contribution(const Keys& keys, std::int64_t rank, std::size_t element = 0) {
+  return keys.number(element, static_cast<std::uint64_t>(rank)) % kPrime;
+}
 
-/// Order-free fingerprint of a set of messages.
+/// Order-free fingerprint of a set of messages: two sums of hashes, whose keys have nothing in common.
 class MessageSet {
  public:
-  static std::uint64_t step_key(std::int64_t step) { return mix(static_cast<std::uint64_t>(step)); }
-  void add(std::uint64_t step_key, std::int64_t from, std::int64_t to, std::int64_t begin, std::int64_t end) {
-    const std::uint64_t ranks = (static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint64_t>(to)) ^ step_key;
-    const std::uint64_t units = static_cast<std::uint64_t>(begin) + static_cast<std::uint64_t>(end) * kOdd;
-    const U128 first = static_cast<U128>(ranks ^ kOdd) * (units ^ step_key);
-    const std::uint64_t folded = static_cast<std::uint64_t>(first) ^ static_cast<std::uint64_t>(first >> 64);
-    const U128 second = static_cast<U128>(folded ^ units) * (ranks ^ kOther);
-    low_ += static_cast<std::uint64_t>(second) ^ static_cast<std::uint64_t>(second >> 64);
-    high_ += folded;
+  explicit MessageSet(const Keys& keys) : keys_(&keys) {}
+  /// Hashes of a step number, made once for all of its messages.
+  struct StepKey {
+    std::uint64_t first = 0;
+    std::uint64_t second = 0;
+  };
+  static StepKey step_key(const Keys& keys, std::int64_t step) {
+    return {keys.number(2, static_cast<std::uint64_t>(step)), keys.number(3, static_cast<std::uint64_t>(step))};
   }
-  bool operator==(const MessageSet&) const = default;
+  void add(const StepKey& step, std::int64_t from, std::int64_t to, std::int64_t begin, std::int64_t end) {
+    const std::uint64_t ranks = static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint64_t>(to);
+    const auto b = static_cast<std::uint64_t>(begin);
+    const auto e = static_cast<std::uint64_t>(end);
+    const auto hash = [&](std::size_t key, std::uint64_t of_step) {
+      const std::uint64_t units = fold(b ^ keys_->word(key), e ^ keys_->word(key + 1));
+      return fold((ranks ^ of_step) + keys_->word(key + 2), units ^ keys_->word(key + 3));
+    };
+    first_ += hash(8, step.first);
+    second_ += hash(12, step.second);
+  }
+  bool operator==(const MessageSet& other) const { return first_ == other.first_ && second_ == other.second_; }
 
  private:
   __extension__ using U128 = unsigned __int128;
-  static constexpr std::uint64_t kOdd = 0xd6e8feb86659fd93ULL;
-  static constexpr std::uint64_t kOther = 0xa0761d6478bd642fULL;
-  std::uint64_t low_ = 0;
-  std::uint64_t high_ = 0;
+  static std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
+    const U128 product = static_cast<U128>(a) * b;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+  }
+  const Keys* keys_;
+  std::uint64_t first_ = 0;
+  std::uint64_t second_ = 0;
 };
 
 /// Unit range of the block that a rank must end (ReduceScatter) or starts (AllGather) with.

@@ -1,4 +1,4 @@
-// Runs a plan on fingerprints: part 3 of the idea at the top of verify.cpp.
+// Runs a plan on fingerprints or on sets: part 3 of the idea at the top of verify.cpp.
 //
 // The state is a matrix of ranks x elementary blocks. Receives come round by round; within a round, a rank's receives
 // are sorted by their begin, so that the part of a receive that an earlier one has covered is always a prefix of it: it
@@ -9,7 +9,11 @@
 // column). The receives are kept in round order for as many rounds at a time as fit into kReceiveBytes, and derived
 // anew for the next rounds and batches; a single round that does not fit is derived rank by rank and not kept.
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "plan/verify/internal.hpp"
 
@@ -177,15 +181,26 @@ class Rounds {
 };
 
 /// Which values the matrix holds.
-enum class Values { kFingerprints, kCounts };
+enum class Values { kFingerprints, kCounts, kSets };
+
+/// Ranks whose contributions a set of one word tells apart.
+constexpr std::int64_t kRanksOfSet = 64;
+
+/// What the ranks start with: an element of their fingerprints, one, or a set for those from `first_rank` on.
+struct Start {
+  const Keys* keys = nullptr;
+  std::size_t element = 0;
+  std::int64_t first_rank = 0;
+};
 
 /// The state of all ranks in the blocks [first_block, first_block + num_columns).
 template <Values values>
 class StateMatrix {
  public:
-  StateMatrix(const Plan& plan, const Blocks& blocks, std::size_t max_columns)
+  StateMatrix(const Plan& plan, const Blocks& blocks, std::size_t max_columns, const Start& start)
       : plan_(plan),
         blocks_(blocks),
+        start_(start),
         stride_(max_columns + (max_columns % 16 == 0 ? 8 : 0)),  // columns do not share a cache set
         cells_(std::make_unique_for_overwrite<std::uint64_t[]>(rows() * stride_)),
         scratch_(std::make_unique_for_overwrite<std::uint64_t[]>(rows() * stride_)) {}
@@ -266,10 +281,15 @@ class StateMatrix {
   };
 
   static std::uint64_t add(std::uint64_t a, std::uint64_t b) {
-    return values == Values::kFingerprints ? add_mod(a, b) : add_saturating(a, b);
+    if constexpr (values == Values::kFingerprints) return add_mod(a, b);
+    if constexpr (values == Values::kSets) return a | b;
+    return add_saturating(a, b);
   }
-  static std::uint64_t start_value(std::int64_t rank) {
-    return values == Values::kFingerprints ? contribution(rank) : 1;
+  [[nodiscard]] std::uint64_t start_value(std::int64_t rank) const {
+    if constexpr (values == Values::kFingerprints) return contribution(*start_.keys, rank, start_.element);
+    if constexpr (values == Values::kCounts) return 1;
+    const std::int64_t bit = rank - start_.first_rank;
+    return bit >= 0 && bit < kRanksOfSet ? std::uint64_t{1} << static_cast<unsigned>(bit) : 0;
   }
   [[nodiscard]] std::size_t rows() const { return static_cast<std::size_t>(plan_.num_ranks); }
   [[nodiscard]] std::uint64_t* row(std::size_t rank) const { return &cells_[rank * stride_]; }
@@ -300,6 +320,7 @@ class StateMatrix {
 
   const Plan& plan_;
   const Blocks& blocks_;
+  Start start_;
   std::size_t stride_;
   std::unique_ptr<std::uint64_t[]> cells_;
   std::unique_ptr<std::uint64_t[]> scratch_;
@@ -322,36 +343,75 @@ std::uint32_t columns_per_batch(const Inspection& inspection, std::size_t num_ra
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(cells / num_ranks, 1, inspection.blocks.keys().size() - 1));
 }
 
-}  // namespace
-
-std::optional<WrongCell> run_on_fingerprints(Programs& programs, const Inspection& inspection) {
-  const Plan& plan = programs.plan();
+/// Takes the matrices through the plan, side by side.
+template <class... Matrices>
+std::optional<WrongCell> run_side_by_side(const Inspection& inspection, Rounds& rounds,
+                                          std::tuple<Matrices...> matrices, std::uint32_t columns) {
   const auto num_blocks = static_cast<std::uint32_t>(inspection.blocks.keys().size() - 1);
-  const bool with_counts = !inspection.coefficients_are_small;
-  const std::uint32_t columns =
-      columns_per_batch(inspection, static_cast<std::size_t>(plan.num_ranks), with_counts ? 2 : 1);
-  Rounds rounds(programs, inspection);
-  StateMatrix<Values::kFingerprints> fingerprints(plan, inspection.blocks, columns);
-  std::optional<StateMatrix<Values::kCounts>> counts;
-  if (with_counts) counts.emplace(plan, inspection.blocks, columns);
+  const auto each = [&](const auto& use) { std::apply([&](auto&... matrix) { (use(matrix), ...); }, matrices); };
   for (std::uint32_t first = 0; first < num_blocks; first += std::min(columns, num_blocks - first)) {
     const std::uint32_t end = first + std::min(columns, num_blocks - first);
-    fingerprints.start(first, end);
-    if (counts) counts->start(first, end);
-    rounds.visit(
-        [&](const Receives& receives) {
-          fingerprints.on_rank(receives);
-          if (counts) counts->on_rank(receives);
-        },
-        [&] {
-          fingerprints.on_end();
-          if (counts) counts->on_end();
-        });
-    if (auto wrong = fingerprints.check()) return wrong;
-    if (!counts) continue;
-    if (auto wrong = counts->check()) return wrong;
+    each([&](auto& matrix) { matrix.start(first, end); });
+    rounds.visit([&](const Receives& receives) { each([&](auto& matrix) { matrix.on_rank(receives); }); },
+                 [&] { each([](auto& matrix) { matrix.on_end(); }); });
+    std::optional<WrongCell> wrong;
+    each([&](auto& matrix) {
+      if (!wrong) wrong = matrix.check();
+    });
+    if (wrong) return wrong;
   }
   return std::nullopt;
+}
+
+/// The runs of one proof.
+class Runs {
+ public:
+  Runs(Programs& programs, const Inspection& inspection)
+      : programs_(programs), inspection_(inspection), rounds_(programs, inspection) {}
+
+  template <Values... kinds>
+  std::optional<WrongCell> run(const std::array<Start, sizeof...(kinds)>& starts) {
+    const std::uint32_t columns =
+        columns_per_batch(inspection_, static_cast<std::size_t>(programs_.num_ranks()), sizeof...(kinds));
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return run_side_by_side(
+          inspection_, rounds_,
+          std::tuple(StateMatrix<kinds>(programs_.plan(), inspection_.blocks, columns, starts[i])...), columns);
+    }
+    (std::make_index_sequence<sizeof...(kinds)>{});
+  }
+
+ private:
+  Programs& programs_;
+  const Inspection& inspection_;
+  Rounds rounds_;
+};
+
+/// A set says who is in a value, the counts say that there are as many contributions as ranks: each is there once.
+std::optional<WrongCell> run_on_sets(Runs& runs, std::int64_t num_ranks) {
+  using enum Values;
+  for (std::int64_t first = 0; first < num_ranks; first += kRanksOfSet) {
+    const Start start{.first_rank = first};
+    const auto wrong = first == 0 ? runs.run<kSets, kCounts>({start, start}) : runs.run<kSets>({start});
+    if (wrong) return wrong;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<WrongCell> run_on_contributions(Programs& programs, const Inspection& inspection, const Proof& proof) {
+  using enum Values;
+  Runs runs(programs, inspection);
+  if (proof.is_exact) return run_on_sets(runs, programs.num_ranks());
+  const Start one{.keys = &proof.keys, .element = 0};
+  const Start two{.keys = &proof.keys, .element = 1};
+  const bool has_two = proof.num_elements > 1;
+  if (inspection.coefficients_are_small) {
+    return has_two ? runs.run<kFingerprints, kFingerprints>({one, two}) : runs.run<kFingerprints>({one});
+  }
+  return has_two ? runs.run<kFingerprints, kFingerprints, kCounts>({one, two, Start{}})
+                 : runs.run<kFingerprints, kCounts>({one, Start{}});
 }
 
 }  // namespace gar::verify_detail

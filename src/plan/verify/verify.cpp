@@ -16,15 +16,23 @@
 //  1. Form, rank by rank: intervals and peers in range, steps ascending, receives of one step that share an element
 //     agree on `accumulate`. On the way: volume, fan-in, buffer need.
 //  2. Matching: the multisets of (step, from, to, begin, end) over all sends and over all receives are equal. Compared
-//     are sums of 128-bit hashes; only when these differ, the culprit is searched for.
-//  3. Sums: rank r's contribution becomes a fixed pseudo-random element x_r of the field of 2^61 - 1 elements, the
-//     vector is cut at every message end (elementary blocks), and the plan runs on a matrix of ranks x blocks, in
-//     batches of columns that bound the memory. A block of an AllReduce must end as the sum of all x_r. A wrong
-//     coefficient slips through with probability 2^-61, as long as coefficients are below 2^61 - 1; where the product
-//     of the fan-ins of all rounds does not say so (61 additions in a row could double a value 61 times), exact counts
-//     run next to them.
+//     are two sums of keyed 64-bit hashes, or the sorted messages; only when these differ, the culprit is searched for.
+//  3. Sums: rank r's contribution becomes a random element x_r of the field of p = 2^61 - 1 elements, the vector is cut
+//     at every message end (elementary blocks), and the plan runs on a matrix of ranks x blocks, in batches of columns
+//     that bound the memory. A block of an AllReduce must end as the sum of all x_r. The coefficients of a wrong plan
+//     have some c_r != 1, and as long as coefficients are below p, the sum of (c_r - 1) x_r is 0 for one in p of all
+//     choices of the x_r, whatever else is right or wrong: a second, independent element makes it one in p^2. Where the
+//     product of the fan-ins of all rounds does not say that coefficients are small (61 additions in a row could double
+//     a value 61 times), exact counts run next to them.
 //     ReduceScatter: rank r's own block must end as the sum. AllGather: rank r starts with x_r everywhere, which stands
 //     for its block in block r and for rubbish elsewhere; block b must end as x_b on every rank.
+//     Exact: instead of x_r a set of one bit in a word of 64, for 64 ranks at a time, and a count. A value with all
+//     bits that counts N contributions has each of N ranks exactly once.
+//
+// Who knows the x_r beforehand can find a wrong plan that passes: of N random numbers some have equal sums. So the
+// fingerprints and the keys of the hashes are new in every run (Keys, of a seed of 128 bits). "Random" means spread out
+// of the seed by a mixing function, of which nobody can tell without the seed that they are not; it is no cipher. The
+// probabilities that are promised, 2^-60 and 2^-120, leave a bit for the rounding of this and for the hashes.
 // A wrong block is followed once more on its own, to name the culprit (explain.cpp).
 //
 // Complexity. O(M) time for 1 and 2; 3 adds one addition per message and elementary block in it. Memory O(N + number
@@ -121,7 +129,13 @@ std::int64_t multiply_clamped(std::int64_t a, std::int64_t b) {
 /// The first pass: form, matching and the figures of the report.
 class Inspector {
  public:
-  Inspector(Programs& programs, VerifyReport& report) : programs_(programs), plan_(programs.plan()), report_(report) {}
+  Inspector(Programs& programs, const Proof& proof, VerifyReport& report)
+      : programs_(programs),
+        plan_(programs.plan()),
+        proof_(proof),
+        report_(report),
+        sent_(proof.keys),
+        received_(proof.keys) {}
 
   /// False when a problem was found and written to the report.
   bool run(Inspection& out) {
@@ -148,8 +162,8 @@ class Inspector {
     double bits = 0;
     for (const std::int64_t fan_in : fan_in_of_round_) bits += std::log2(static_cast<double>(fan_in));
     out.coefficients_are_small = bits < 60;
-    if (sent_ == received_) return true;
-    report_.problem = explain_unmatched(programs_);
+    if (proof_.is_exact ? all_matched(programs_, num_stored_) : sent_ == received_) return true;
+    report_.problem = explain_unmatched(programs_, proof_.keys);
     return false;
   }
 
@@ -161,9 +175,13 @@ class Inspector {
 
   bool inspect_step(const Step& step, Inspection& out) {
     if (!check_messages(step.sends, true, out.blocks) || !check_messages(step.recvs, false, out.blocks)) return false;
-    const std::uint64_t key = MessageSet::step_key(step.number);
-    for (const Message& m : step.sends) sent_.add(key, rank_, m.peer, m.begin, m.end);
-    for (const Message& m : step.recvs) received_.add(key, m.peer, rank_, m.begin, m.end);
+    if (proof_.is_exact) {
+      num_stored_ += std::ssize(step.sends) + std::ssize(step.recvs);
+    } else {
+      const MessageSet::StepKey key = MessageSet::step_key(proof_.keys, step.number);
+      for (const Message& m : step.sends) sent_.add(key, rank_, m.peer, m.begin, m.end);
+      for (const Message& m : step.recvs) received_.add(key, m.peer, rank_, m.begin, m.end);
+    }
     if (programs_.runs_stored()) {
       round_ = programs_.round_of_stored(step.number);
       out.receives_of_round[round_] += std::ssize(step.recvs);
@@ -293,7 +311,9 @@ class Inspector {
 
   Programs& programs_;
   const Plan& plan_;
+  const Proof& proof_;
   VerifyReport& report_;
+  std::int64_t num_stored_ = 0;  // sends and receives
   std::int64_t rank_ = 0;
   std::int64_t step_ = 0;
   std::size_t round_ = 0;
@@ -306,14 +326,24 @@ class Inspector {
 }  // namespace
 }  // namespace verify_detail
 
-VerifyReport verify(const Plan& plan) {
+VerifyReport verify(const Plan& plan, const VerifyOptions& options) {
+  if (options.num_elements != 1 && options.num_elements != 2)
+    throw InvalidArgument(fmt::format("fingerprints of {} elements; accepted: 1 or 2", options.num_elements));
   verify_detail::Programs programs(plan);
   VerifyReport report;
   report.num_steps = programs.num_steps();
+  report.is_exact =
+      options.kind == ProofKind::kExact || (options.kind == ProofKind::kAuto && plan.num_ranks <= kExactRanks);
+  const ProofSeed seed = options.seed ? *options.seed : fresh_proof_seed();
+  if (!report.is_exact) {
+    report.seed = seed;
+    report.error_probability = options.num_elements == 1 ? 0x1p-60 : 0x1p-120;
+  }
+  const verify_detail::Proof proof{verify_detail::Keys(seed), options.num_elements, report.is_exact};
   verify_detail::Inspection inspection;
-  if (!verify_detail::Inspector(programs, report).run(inspection)) return report;
-  const auto wrong = verify_detail::run_on_fingerprints(programs, inspection);
-  if (wrong) report.problem = verify_detail::explain_wrong_cell(programs, *wrong);
+  if (!verify_detail::Inspector(programs, proof, report).run(inspection)) return report;
+  const auto wrong = verify_detail::run_on_contributions(programs, inspection, proof);
+  if (wrong) report.problem = verify_detail::explain_wrong_cell(programs, *wrong, proof.keys);
   report.ok = !wrong;
   return report;
 }

@@ -33,7 +33,8 @@ class Flows {
         job_(job),
         timeline_(timeline),
         steps_(steps),
-        solver_(world, links_of(world)),
+        solver_(world, links_of(world),
+                {.tolerance = job.options.tolerance, .always_graph = job.options.engine == SimulationEngine::kGraph}),
         ledger_(world.num_links()),
         timers_(world.num_links()) {}
 

@@ -22,6 +22,9 @@
 // Time. Floats that are left of a flow are brought up to date only when its bottleneck joins a region. All flows that a
 // link limits have the same rate, so the time of the last update is stored per link, too.
 //
+// Without symmetry. Where single flows come and go and each of them makes a large region, the flows move to a
+// BottleneckGraph, which finds new levels without going through them, and back when many change at once.
+//
 // Multiplicity. A flow may stand for many that do the same, and a link for many that are alike: `flows` of a crossing
 // says how many of them cross each one of these links, which need not be a whole number.
 #pragma once
@@ -30,10 +33,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "sim/engine/bottleneck_graph.hpp"
 #include "sim/engine/hot.hpp"
 #include "sim/engine/link_sums.hpp"
 #include "sim/engine/time.hpp"
@@ -41,6 +46,13 @@
 #include "sim/worlds/world.hpp"
 
 namespace gar::sim {
+
+/// How rates are found.
+struct RateOptions {
+  double tolerance =
+      0;  ///< loads and levels that differ by less than this share are the same; 0: by less than rounding
+  bool always_graph = false;  ///< take the graph of bottlenecks even if it does not pay
+};
 
 /// Paths has `for_path(Route, use)`, which calls use(link, flows) for every link of a way, and `path_stride()`: the
 /// number of links of the longest path if the solver should keep paths (then `flows` must always be 1), else 0.
@@ -54,13 +66,20 @@ namespace gar::sim {
 template <class Paths>
 class RateSolver {
  public:
-  RateSolver(const Paths& paths, const std::vector<LinkState>& links) : paths_(paths), stride_(paths.path_stride()) {
+  RateSolver(const Paths& paths, const std::vector<LinkState>& links, const RateOptions& options = {})
+      : paths_(paths),
+        stride_(paths.path_stride()),
+        same_(std::max(options.tolerance, kSame)),
+        always_graph_(options.always_graph) {
     links_.resize(links.size());
     for (std::size_t i = 0; i < links.size(); ++i) links_[i].state = links[i];
   }
 
   /// Time goes on; it never goes back.
-  void advance_to(double now) { now_ = now; }
+  void advance_to(double now) {
+    now_ = now;
+    if (graph_) graph_->advance_to(now);
+  }
 
   /// Begins a flow of `floats` floats. Calls on_link(link, flows) for every link of its path, when the sums of the link
   /// are up to date. Requires that these links have some capacity.
@@ -77,12 +96,20 @@ class RateSolver {
     if (num_senders < kNoFlow) num_senders = 0;
   }
   /// Makes collect_arrived() look at the flows that this link limits, because one of them should have arrived.
-  void look_at(LinkIndex link) { mark(link); }
+  void look_at(LinkIndex link) {
+    if (!graph_) {
+      mark(link);
+    } else if (graph_->due(link) <= now_ * (1 + kTieTime)) {
+      is_due_ = true;
+    }
+  }
 
   /// Has anything happened since the last solve()?
-  [[nodiscard]] bool has_changes() const { return !changed_.empty() || !changed_spare_.empty(); }
+  [[nodiscard]] bool has_changes() const { return is_due_ || !changed_.empty() || !changed_spare_.empty(); }
   /// Has anything happened that collect_arrived() has not seen?
-  [[nodiscard]] bool has_unseen_changes() const { return num_seen_ < changed_.size(); }
+  [[nodiscard]] bool has_unseen_changes() const {
+    return graph_ ? num_returned_ < arrived_.size() : num_seen_ < changed_.size();
+  }
   /// Takes the changed links into the region and returns the flows on them that have arrived; valid until the next call
   /// of this function or of solve().
   [[nodiscard]] std::span<const FlowIndex> collect_arrived();
@@ -120,8 +147,7 @@ class RateSolver {
 
  private:
   static constexpr std::size_t kLongList = std::size_t{1} << 20U;  // memory of longer lists is given back
-  static constexpr double kSameLoad = 1e-12;   // loads closer than this share of the capacity are the same
-  static constexpr double kSameLevel = 1e-12;  // so are levels
+  static constexpr double kSame = 1e-12;  // loads closer than this share of the capacity are the same, so are levels
   static constexpr double kHeapSlack = 1e-13;  // a heap entry that is too low by more than this is put back
 
   enum class FlowState : std::uint8_t {
@@ -210,9 +236,23 @@ class RateSolver {
   void commit(OnDue on_due, OnChange on_change);
   template <class OnChange>
   void keep(LinkIndex index, OnChange on_change);
+  // the graph
+  static constexpr std::size_t kLargeRegion = 256;  // flows
+  static constexpr std::size_t kFewChanges = 16;    // a region is large if it has so many flows for each that changed
+  static constexpr int kPatience = 16;              // large regions before flows move to the graph
+  static constexpr int kNotPossible = 1 << 20;      // as many if they cannot
+  void weigh_region(std::size_t num_changes);
+  void enter_graph();
+  template <class OnDue, class OnChange>
+  bool solve_graph(OnDue on_due, OnChange on_change);
+  void leave_graph();
+  void settle_incast(FlowIndex flow, LinkIndex to);
+  void clear_update();
 
   const Paths& paths_;
   std::size_t stride_;
+  double same_;
+  bool always_graph_;
   double now_ = 0;
   std::int64_t num_solves_ = 0;
   std::vector<Link> links_;
@@ -234,6 +274,14 @@ class RateSolver {
   std::vector<LinkIndex> border_;
   std::vector<LinkIndex> joining_;
   std::vector<std::pair<double, LinkIndex>> heap_;  // {level at which a link is full, link}
+
+  // While it is there, it has the bottlenecks, and what is left of flows.
+  std::unique_ptr<BottleneckGraph> graph_;
+  int num_large_regions_ = 0;      // in a row
+  bool is_due_ = false;            // flows in the graph have arrived
+  bool all_scheduled_ = true;      // on_due() has been called for each change of a link's first arrival
+  std::vector<double> incast_at_;  // by flow: incast of its bottleneck when it became that
+  std::vector<LinkIndex> path_;
 };
 
 // ----------------------------------------------------------------------------------------------------------- flows
@@ -285,15 +333,29 @@ template <class Paths>
 template <class OnLink>
 FlowIndex RateSolver<Paths>::add_flow(const Route& route, double floats, OnLink on_link) {
   const FlowIndex index = new_flow(route, floats);
+  path_.clear();
   for_path(index, [&](LinkIndex at, double flows) {
     Link& link = links_[at];
     add_up(link);
     on_link(at, flows);
     link.num_flows += flows;
-    link.flows.push_back(index);
+    if (graph_) {
+      path_.push_back(at);
+    } else {
+      link.flows.push_back(index);
+    }
     mark(at);
   });
   new_flows_.push_back(index);
+  if (graph_) {
+    Flow& flow = flows_[index];
+    flow.bottleneck = graph_->add(index, path_, floats);
+    flow.state = floats > 0 ? FlowState::kFlowing : FlowState::kArrivedAtOnce;
+    if (incast_at_.size() < flows_.size()) incast_at_.resize(flows_.capacity());
+    const Link& link = links_[flow.bottleneck];
+    incast_at_[index] = link.sums.incast;
+    if (!(floats > 0)) arrived_.push_back(index);
+  }
   return index;
 }
 
@@ -303,11 +365,12 @@ void RateSolver<Paths>::remove_flow(FlowIndex index, OnLink on_link) {
   Flow& flow = flows_[index];
   const double rate = flow.state == FlowState::kArrivedAtOnce ? 0 : links_[flow.bottleneck].level;
   flow.state = FlowState::kRemoved;
+  if (graph_) graph_->remove(index);
   for_path(index, [&](LinkIndex at, double flows) {
     Link& link = links_[at];
     add_up(link);
     on_link(at, flows);
-    link.load -= flows * rate;
+    if (!graph_) link.load -= flows * rate;
     link.num_flows -= flows;
     if (link.num_flows < kNoFlow) link.num_flows = 0;
     mark(at);
@@ -329,7 +392,18 @@ double RateSolver<Paths>::update(FlowIndex index) {
 
 template <class Paths>
 GAR_SIM_HOT std::span<const FlowIndex> RateSolver<Paths>::collect_arrived() {
-  while (num_seen_ < changed_.size()) join_region(changed_[num_seen_++], /*may_arrive=*/true);
+  if (graph_) {
+    if (std::exchange(is_due_, false)) {
+      const std::size_t first = arrived_.size();
+      graph_->collect_arrived(arrived_);
+      for (std::size_t i = first; i < arrived_.size(); ++i) {
+        flows_[arrived_[i]].state = FlowState::kArrived;
+        settle_incast(arrived_[i], flows_[arrived_[i]].bottleneck);
+      }
+    }
+  } else {
+    while (num_seen_ < changed_.size()) join_region(changed_[num_seen_++], /*may_arrive=*/true);
+  }
   const std::size_t begin = std::exchange(num_returned_, arrived_.size());
   return std::span(arrived_).subspan(begin);
 }
@@ -497,7 +571,7 @@ void RateSolver<Paths>::fill() {
       continue;
     }
     heap_.pop_back();
-    if (!(exact > highest * (1 + kSameLevel))) exact = highest;  // ties stay ties
+    if (!(exact > highest * (1 + kSame))) exact = highest;  // ties stay ties
     highest = exact;
     freeze(at, exact);
   }
@@ -529,10 +603,9 @@ void RateSolver<Paths>::find_border() {
 template <class Paths>
 bool RateSolver<Paths>::must_join(const Link& link) const {
   const double load = link.load + link.new_load - (link.has_old_load ? link.old_load : 0);
-  const bool is_overfull = load > link.capacity * (1 + kSameLoad);
-  const bool changes_others =
-      link.num_limited > 0 &&
-      (std::abs(load - link.load_at_update) > link.capacity * kSameLoad || link.fastest > link.level * (1 + kSameLoad));
+  const bool is_overfull = load > link.capacity * (1 + same_);
+  const bool changes_others = link.num_limited > 0 && (std::abs(load - link.load_at_update) > link.capacity * same_ ||
+                                                       link.fastest > link.level * (1 + same_));
   return is_overfull || changes_others;
 }
 
@@ -593,18 +666,34 @@ void RateSolver<Paths>::commit(OnDue on_due, OnChange on_change) {
 template <class Paths>
 template <class OnDue, class OnChange>
 GAR_SIM_HOT void RateSolver<Paths>::solve(OnDue on_due, OnChange on_change) {
-  for (const LinkIndex at : changed_spare_) {
-    Link& link = links_[at];
-    link.capacity = link.state.capacity(link.num_senders);
-    if (link.num_flows <= 0) link.load = 0;
+  const std::size_t num_changes = new_flows_.size() + arrived_.size();
+  if (graph_) {
+    const bool has_few = num_changes <= kLargeRegion + graph_->num_flows() / kFewChanges;
+    if ((has_few || always_graph_) && solve_graph(on_due, on_change)) {
+      if (graph_->num_flows() == 0) graph_.reset();
+      clear_update();
+      return;
+    }
+    leave_graph();
+  } else {
+    for (const LinkIndex at : changed_spare_) {
+      Link& link = links_[at];
+      link.capacity = link.state.capacity(link.num_senders);
+      if (link.num_flows <= 0) link.load = 0;
+    }
+    for (const FlowIndex f : new_flows_) place_new_flow(f, on_due);
+    forget_removed_flows();
   }
-  for (const FlowIndex f : new_flows_) place_new_flow(f, on_due);
-  forget_removed_flows();
   do {
     fill();
   } while (extend());
   commit(on_due, on_change);
+  weigh_region(num_changes);
+  clear_update();
+}
 
+template <class Paths>
+void RateSolver<Paths>::clear_update() {
   changed_.clear();
   changed_spare_.clear();
   new_flows_.clear();
@@ -614,6 +703,125 @@ GAR_SIM_HOT void RateSolver<Paths>::solve(OnDue on_due, OnChange on_change) {
   with_old_load_.clear();
   border_.clear();
   num_seen_ = num_returned_ = 0;
+}
+
+// --------------------------------------------------------------------------------------------------------- the graph
+
+template <class Paths>
+void RateSolver<Paths>::weigh_region(std::size_t num_changes) {
+  const bool is_large = region_flows_.size() > kLargeRegion + kFewChanges * num_changes;
+  num_large_regions_ = is_large ? num_large_regions_ + 1 : std::min(num_large_regions_, 0);
+  if (num_large_regions_ >= kPatience || (always_graph_ && num_large_regions_ > -kNotPossible)) enter_graph();
+}
+
+// Incast that a flow has seen at its bottleneck until now; another link may be its bottleneck from now on.
+template <class Paths>
+void RateSolver<Paths>::settle_incast(FlowIndex flow, LinkIndex to) {
+  Link& from = links_[flows_[flow].bottleneck];
+  add_up(from);
+  incast_seconds_[flow] += std::max(from.sums.incast - incast_at_[flow], 0.0);
+  add_up(links_[to]);
+  incast_at_[flow] = links_[to].sums.incast;
+}
+
+// All flows move to the graph, if each crosses a link at most once and stands for itself alone.
+template <class Paths>
+void RateSolver<Paths>::enter_graph() {
+  num_large_regions_ = 0;
+  bool stands_for_itself = true;
+  for (FlowIndex f = 0; f < flows_.size(); ++f) {
+    if (flows_[f].state != FlowState::kFlowing) continue;
+    for_path(f, [&](LinkIndex, double flows) { stands_for_itself = stands_for_itself && flows == 1; });
+  }
+  if (!stands_for_itself) {
+    num_large_regions_ = -kNotPossible;
+    return;
+  }
+  graph_ = std::make_unique<BottleneckGraph>(links_.size(), same_);
+  graph_->advance_to(now_);
+  for (LinkIndex at = 0; at < links_.size(); ++at) {
+    Link& link = links_[at];
+    graph_->set_capacity(at, link.state.capacity(link.num_senders));
+    if (link.num_limited > 0) graph_->set_level(at, link.level);
+  }
+  incast_at_.assign(flows_.capacity(), 0);
+  for (FlowIndex f = 0; f < flows_.size(); ++f) {
+    const Flow& flow = flows_[f];
+    if (flow.state != FlowState::kFlowing) continue;
+    const Link& link = links_[flow.bottleneck];
+    path_.clear();
+    for_path(f, [&](LinkIndex at, double) { path_.push_back(at); });
+    graph_->add(f, path_, flow.bottleneck, flow.floats_left - link.level * (now_ - link.updated_at));
+    incast_at_[f] = link.incast_at_update;
+  }
+  graph_->find_all_due();
+  for (Link& link : links_) link.flows.clear();
+  all_scheduled_ = true;
+}
+
+template <class Paths>
+template <class OnDue, class OnChange>
+bool RateSolver<Paths>::solve_graph(OnDue on_due, OnChange on_change) {
+  for (const std::vector<LinkIndex>* links : {&changed_, &changed_spare_}) {
+    for (const LinkIndex at : *links) {
+      Link& link = links_[at];
+      add_up(link);
+      link.capacity = link.state.capacity(link.num_senders);
+      graph_->set_capacity(at, link.capacity);
+    }
+  }
+  ++num_solves_;
+  const bool is_solved = graph_->solve();
+  for (const BottleneckGraph::Switch& one : graph_->switches()) {
+    Flow& flow = flows_[one.flow];
+    settle_incast(one.flow, one.to);
+    flow.bottleneck = one.to;
+  }
+  if (!is_solved) return false;
+  const std::vector<LinkIndex>& touched = graph_->touched();
+  for (const LinkIndex at : touched) {
+    Link& link = links_[at];
+    add_up(link);
+    link.load = link.num_flows > 0 ? graph_->load(at) : 0;
+    link.level = graph_->level(at);
+  }
+  if (touched.size() > graph_->num_limiting() / 8) all_scheduled_ = false;
+  if (all_scheduled_) {
+    for (const LinkIndex at : touched) on_due(at, graph_->due(at));
+  } else if (const LinkIndex first = graph_->first_due(); first != kNone) {
+    on_due(first, graph_->due(first));
+  }
+  for (const std::vector<LinkIndex>* links : {&changed_, &changed_spare_}) {
+    for (const LinkIndex at : *links) keep(at, on_change);
+  }
+  free_flows_.insert(free_flows_.end(), arrived_.begin(), arrived_.end());
+  arrived_.clear();
+  return true;
+}
+
+// All flows move back, and all links are the region.
+template <class Paths>
+void RateSolver<Paths>::leave_graph() {
+  num_large_regions_ = -4 * kPatience;
+  for (LinkIndex at = 0; at < links_.size(); ++at) {
+    Link& link = links_[at];
+    add_up(link);
+    link.num_limited = 0;
+    link.in_region = true;
+    region_.push_back(at);
+  }
+  for (FlowIndex f = 0; f < flows_.size(); ++f) {
+    Flow& flow = flows_[f];
+    if (flow.state != FlowState::kFlowing) continue;
+    settle_incast(f, flow.bottleneck);
+    flow.floats_left = std::max(graph_->left(f), 0.0);
+    flow.state = FlowState::kFilling;
+    region_flows_.push_back(f);
+    for_path(f, [&](LinkIndex at, double) { links_[at].flows.push_back(f); });
+  }
+  free_flows_.insert(free_flows_.end(), arrived_.begin(), arrived_.end());
+  arrived_.clear();
+  graph_.reset();
 }
 
 template <class Paths>

@@ -69,9 +69,16 @@ class Run {
   Simulation run();
 
  private:
+  // Where every message begins and ends alone and changes all rates.
+  static constexpr double kSecondsForEach = 1.5e-7;
   static constexpr double kSameUse = 1e-9;  // links that have been in use for times this close are equally full
 
-  [[nodiscard]] SimulationProgress progress() const { return {timeline_.now, flows_.num_delivered(), num_flows_}; }
+  [[nodiscard]] SimulationProgress progress() const {
+    return {.seconds = timeline_.now,
+            .flows_done = flows_.num_delivered(),
+            .flows = num_flows_,
+            .estimate_s = World::kMemoises ? 0 : num_flows_ * world_.num_links() * kSecondsForEach};
+  }
   void announce() const;
   void process_moment();
   void process(const Event& event);

@@ -48,8 +48,8 @@ std::vector<LinkState> links_of(const std::vector<double>& capacities) {
 /// Flows on links, in time: events are found by looking at all links.
 class Flows {
  public:
-  explicit Flows(const std::vector<LinkState>& links, std::size_t stride = 0)
-      : routes_{.paths = {}, .stride = stride}, solver_(routes_, links), due_(links.size(), kNever) {}
+  explicit Flows(const std::vector<LinkState>& links, std::size_t stride = 0, const RateOptions& options = {})
+      : routes_{.paths = {}, .stride = stride}, solver_(routes_, links, options), due_(links.size(), kNever) {}
   Flows(const Flows&) = delete;
   Flows& operator=(const Flows&) = delete;
 
@@ -411,6 +411,7 @@ void expect_fair(Flows& flows, std::size_t num_links) {
 struct RandomCase {
   bool keeps_paths = false;  // in the solver; then every flow stands for one
   bool has_incast = false;
+  bool on_graph = false;  // of bottlenecks
   double share_of_equal_flows = 0;  // so that many end together
 };
 
@@ -429,7 +430,7 @@ void play(std::uint64_t seed, const RandomCase& drawn) {
     }
     links.push_back(link);
   }
-  Flows flows(links, drawn.keeps_paths ? num_links : 0);
+  Flows flows(links, drawn.keeps_paths ? num_links : 0, {.always_graph = drawn.on_graph});
   for (int moment = 0; moment < 30; ++moment) {
     for (int i = number(0, 4); i > 0; --i) {
       std::vector<Crossed> path;
@@ -458,6 +459,8 @@ TEST(RateSolverRandom, AgreesWithWaterFilling) {
     play(seed, {.share_of_equal_flows = 0.3});
     play(seed, {.keeps_paths = true, .share_of_equal_flows = 0.3});
     play(seed, {.has_incast = true, .share_of_equal_flows = 0.8});
+    play(seed, {.keeps_paths = true, .on_graph = true, .share_of_equal_flows = 0.3});
+    play(seed, {.keeps_paths = true, .has_incast = true, .on_graph = true, .share_of_equal_flows = 0.8});
     if (HasFailure()) return;
   }
 }

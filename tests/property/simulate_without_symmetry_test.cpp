@@ -1,0 +1,120 @@
+// Networks in which no two servers are alike: messages begin and end one by one, so that rates are found on the graph
+// of bottlenecks, also by the engine that takes it only where it pays. Against the naive simulator, and with a
+// tolerance.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gar/algorithms.hpp"
+#include "gar/errors.hpp"
+#include "gar/simulate.hpp"
+#include "gar/topology.hpp"
+#include "support/naive_simulator.hpp"
+#include "support/slow_build.hpp"
+#include "support/terms.hpp"
+
+namespace gar {
+namespace {
+
+// Servers on one switch, or in two racks; all parameters of all nodes differ.
+Topology all_different(std::mt19937_64& random, std::int64_t num_servers, bool has_racks) {
+  const auto between = [&](double least, double most) {
+    return std::uniform_real_distribution<double>(least, most)(random);
+  };
+  std::vector<Node> nodes;
+  const auto node = [&](double scale) {
+    Node out;
+    out.alpha = between(1e-3, 3e-3);
+    out.uplink = {between(1e-9, 4e-9) / scale, between(1e-10, 5e-10), std::floor(between(2, 9))};
+    return out;
+  };
+  for (std::int64_t i = 0; i < num_servers; ++i) {
+    Node server = node(1);
+    server.server = {between(1e-10, 5e-10), between(1e-10, 3e-10)};
+    nodes.push_back(server);
+  }
+  const auto children = [](std::int64_t first, std::int64_t last) {
+    std::vector<ChildRun> out;
+    for (std::int64_t i = first; i < last; ++i) out.push_back({static_cast<NodeId>(i), 1});
+    return out;
+  };
+  if (!has_racks) {
+    Node root;
+    root.alpha = 1e-3;
+    root.children = children(0, num_servers);
+    nodes.push_back(root);
+    return Topology("different", nodes, static_cast<NodeId>(num_servers));
+  }
+  for (const bool is_first : {true, false}) {
+    Node rack = node(4);
+    rack.children = is_first ? children(0, num_servers / 3) : children(num_servers / 3, num_servers);
+    nodes.push_back(rack);
+  }
+  Node root;
+  root.alpha = 1e-3;
+  root.children = children(num_servers, num_servers + 2);
+  nodes.push_back(root);
+  return Topology("different racks", nodes, static_cast<NodeId>(num_servers + 2));
+}
+
+void check(std::uint64_t seed, bool has_racks) {
+  SCOPED_TRACE("seed " + std::to_string(seed) + (has_racks ? ", racks" : ", one switch"));
+  std::mt19937_64 random(seed);
+  const std::int64_t n = 20 + static_cast<std::int64_t>(seed % 9);
+  const Topology topology = all_different(random, n, has_racks);
+  const Plan plan = cps(n);
+  const double size = 1e7;
+  const double seconds = test::simulate_naively(plan, topology, size, {}).seconds;
+  for (const SimulationEngine engine : {SimulationEngine::kFlows, SimulationEngine::kGraph}) {
+    SimulationOptions options;
+    options.engine = engine;
+    const Simulation exact = simulate(plan, topology, size, options);
+    EXPECT_TRUE(test::is_close(exact.seconds, seconds, 1e-9)) << exact.seconds << " not " << seconds;
+    EXPECT_TRUE(test::is_close(exact.terms.total(), seconds, 1e-9));
+    options.tolerance = 1e-3;
+    const Simulation rough = simulate(plan, topology, size, options);
+    EXPECT_TRUE(test::is_close(rough.seconds, seconds, 5e-3)) << rough.seconds << " not " << seconds;
+    EXPECT_EQ(rough.flows_done, exact.flows_done);
+  }
+}
+
+TEST(WithoutSymmetry, AgreesWithTheNaiveSimulator) {
+  constexpr std::uint64_t kSeeds = test::in_slow_build<std::uint64_t>(2, 6);
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    check(seed, false);
+    check(seed, true);
+  }
+}
+
+TEST(WithoutSymmetry, TolerancesOutOfRangeAreRefused) {
+  const Topology star = make_tree({4});
+  for (const double tolerance : {-1e-3, 0.2}) {
+    SimulationOptions options;
+    options.tolerance = tolerance;
+    EXPECT_THROW(static_cast<void>(simulate(cps(4), star, 1e6, options)), InvalidArgument) << tolerance;
+  }
+}
+
+// What the progress is told before anything happens.
+TEST(WithoutSymmetry, FlowsHaveAnEstimateAndClassesNone) {
+  const Topology star = make_tree({8});
+  for (const SimulationEngine engine : {SimulationEngine::kFlows, SimulationEngine::kClasses}) {
+    SimulationOptions options;
+    options.engine = engine;
+    std::vector<double> estimates;
+    options.progress = [&](const SimulationProgress& progress) {
+      estimates.push_back(progress.estimate_s);
+      return true;
+    };
+    static_cast<void>(simulate(cps(8), star, 1e6, options));
+    ASSERT_FALSE(estimates.empty());
+    EXPECT_EQ(estimates.front() > 0, engine == SimulationEngine::kFlows);
+  }
+}
+
+}  // namespace
+}  // namespace gar
