@@ -267,7 +267,7 @@ void MpiTransport::lay_out(const Flight& flight, Slot& slot) {
       if (!is_mine(recv.peer)) continue;
       state.recvs[i].state = RecvState::kDeferred;
       ++state.num_deferred;
-      if (recv.is_direct && !swaps(flight, steps[s], recv.target)) {
+      if (is_direct(flight, steps[s], i)) {
         state.recvs[i].memory = memory_of(flight, recv.target);
         state.recvs[i].is_direct = true;
       } else {
@@ -277,6 +277,20 @@ void MpiTransport::lay_out(const Flight& flight, Slot& slot) {
   }
   slot.arena.reserve(bytes);
   for (const auto& [pointer, at] : places) *pointer = slot.arena.data() + at;
+}
+
+/// May what a rank sends in this step be received straight into its place? Such receives are posted late, the others
+/// early, and MPI matches the messages of a pair in the order in which they are posted: so all of them or none.
+bool MpiTransport::is_direct(const Flight& flight, const ChunkStep& step, std::size_t message) const {
+  const std::vector<ChunkRecv>& recvs = step.recvs;  // sorted by peer
+  const auto stays = [&](const ChunkRecv& recv) { return recv.is_direct && !swaps(flight, step, recv.target); };
+  const std::int32_t peer = recvs[message].peer;
+  std::size_t begin = message;
+  while (begin > 0 && recvs[begin - 1].peer == peer) --begin;
+  for (std::size_t i = begin; i < recvs.size() && recvs[i].peer == peer; ++i) {
+    if (!stays(recvs[i])) return false;
+  }
+  return true;
 }
 
 /// Does the step send out of the memory that one of its receives goes to?
@@ -411,15 +425,17 @@ void MpiTransport::post_deferred(const Flight& flight, int step) {
   StepState& state = slot.steps[index(step)];
   if (state.num_deferred == 0) return;
   const ChunkStep& chunk_step = flight.program->steps[index(step)];
+  int waiting_for = -1;  // what a rank sends is posted in the order in which it is sent
   for (std::size_t i = 0; i < state.recvs.size(); ++i) {
     Recv& recv = state.recvs[i];
-    if (recv.state != RecvState::kDeferred) continue;
+    if (recv.state != RecvState::kDeferred || chunk_step.recvs[i].peer == waiting_for) continue;
     if (recv.is_direct && chunk_step.overwrites_sent) {
       const Range target = range_of(flight, chunk_step.recvs[i].target);
       if (std::any_of(slot.user_sends.begin(), slot.user_sends.end(), [&](const UserSend& sent) {
             return sent.num_pending > 0 && sent.step < step && sent.range.meets(target);
           })) {
         if (!slot.is_posted_early) return;
+        waiting_for = chunk_step.recvs[i].peer;
         continue;
       }
     }

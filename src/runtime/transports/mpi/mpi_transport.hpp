@@ -152,6 +152,7 @@ class MpiTransport final : public Transport {
   void look_for_aborts();
   int start(bool is_send, int peer, std::byte* memory, std::int64_t bytes, const Owner& owner);
   void lay_out(const Flight& flight, Slot& slot);
+  [[nodiscard]] bool is_direct(const Flight& flight, const ChunkStep& step, std::size_t message) const;
   [[nodiscard]] bool swaps(const Flight& flight, const ChunkStep& step, const Part& target) const;
   static Range range_of(const Flight& flight, const Part& part);
   void post(const Flight& flight, int step, std::size_t message);
