@@ -373,10 +373,22 @@ void MpiTransport::send_or_hold(const Held& message, int admission_tag) {
     ++slot.num_pending;
     admission_->await(message.peer, admission_tag, num_held_);
     held_.emplace(num_held_++, message);
+  } else if (Held* before = last_held(message.peer, message.owner.message.tag)) {
+    // The receiver has posted both in this order.
+    ++slot.num_pending;
+    before->followers.push_back(message);
   } else {
     num_pending = start(true, message.peer, message.memory, message.bytes, message.owner);
   }
   if (message.owner.index >= 0) slot.user_sends[index(message.owner.index)].num_pending = num_pending;
+}
+
+MpiTransport::Held* MpiTransport::last_held(int peer, int tag) {
+  Held* last = nullptr;
+  for (auto& [id, held] : held_) {
+    if (held.peer == peer && held.owner.message.tag == tag) last = &held;
+  }
+  return last;
 }
 
 /// True when something has left.
@@ -384,11 +396,15 @@ bool MpiTransport::send_admitted() {
   if (held_.empty()) return false;
   bool has_sent = false;
   for (const std::int64_t id : admission_->admitted()) {
-    const Held message = held_.extract(id).mapped();
-    Slot& slot = slots_[index(message.owner.slot)];
-    --slot.num_pending;
-    const int num_pending = start(true, message.peer, message.memory, message.bytes, message.owner);
-    if (message.owner.index >= 0) slot.user_sends[index(message.owner.index)].num_pending = num_pending;
+    const Held admitted = held_.extract(id).mapped();
+    Slot& slot = slots_[index(admitted.owner.slot)];
+    const auto leave = [&](const Held& message) {
+      --slot.num_pending;
+      const int num_pending = start(true, message.peer, message.memory, message.bytes, message.owner);
+      if (message.owner.index >= 0) slot.user_sends[index(message.owner.index)].num_pending = num_pending;
+    };
+    leave(admitted);
+    for (const Held& follower : admitted.followers) leave(follower);
     has_sent = true;
   }
   return has_sent;

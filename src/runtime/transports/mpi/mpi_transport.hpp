@@ -138,6 +138,7 @@ class MpiTransport final : public Transport {
     std::byte* memory = nullptr;
     std::int64_t bytes = 0;
     Owner owner;
+    std::vector<Held> followers{};  // later ones of the step for the same rank, which it expects in this order
   };
 
   struct Failed {
@@ -159,6 +160,8 @@ class MpiTransport final : public Transport {
   void post_deferred(const Flight& flight, int step);
   void send(const Flight& flight, int step, std::size_t message);
   void send_or_hold(const Held& message, int admission_tag);
+  /// The last message of a step that waits to be admitted by a rank; null: none does.
+  Held* last_held(int peer, int tag);
   bool send_admitted();
   void expect(const Flight& flight);
   [[nodiscard]] bool may_write(const Flight& flight, int step);
