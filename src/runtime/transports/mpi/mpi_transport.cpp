@@ -391,12 +391,25 @@ MpiTransport::Held* MpiTransport::last_held(int peer, int tag) {
   return last;
 }
 
+/// Admissions of one step and rank may be noticed in any order: the first message that waits leaves first.
+MpiTransport::Held MpiTransport::release(std::int64_t id) {
+  Held next = std::move(held_.at(id));
+  const int peer = next.peer;
+  const int tag = next.owner.message.tag;
+  for (auto it = held_.find(id); it != held_.begin();) {
+    --it;
+    if (it->second.peer == peer && it->second.owner.message.tag == tag) std::swap(it->second, next);
+  }
+  held_.erase(id);
+  return next;
+}
+
 /// True when something has left.
 bool MpiTransport::send_admitted() {
   if (held_.empty()) return false;
   bool has_sent = false;
   for (const std::int64_t id : admission_->admitted()) {
-    const Held admitted = held_.extract(id).mapped();
+    const Held admitted = release(id);
     Slot& slot = slots_[index(admitted.owner.slot)];
     const auto leave = [&](const Held& message) {
       --slot.num_pending;

@@ -162,6 +162,7 @@ class MpiTransport final : public Transport {
   void send_or_hold(const Held& message, int admission_tag);
   /// The last message of a step that waits to be admitted by a rank; null: none does.
   Held* last_held(int peer, int tag);
+  Held release(std::int64_t id);
   bool send_admitted();
   void expect(const Flight& flight);
   [[nodiscard]] bool may_write(const Flight& flight, int step);
