@@ -39,10 +39,11 @@ Plan recursive_multiplying(std::int64_t num_ranks, const std::vector<std::int64_
 /// A binomial tree reduces everything to rank 0, and the same tree brings the result back.
 Plan binomial(std::int64_t num_ranks);
 
-/// The target of an Asymmetric CPS stage: every one of the num_ranks ranks gets an equal share, cut out of what it
-/// already holds. `held[c]` is child c's placement (sorted pieces, owners numbered within the whole sub-plan).
+/// The target of an Asymmetric CPS stage: every one of the num_ranks ranks gets a share, cut out of what it already
+/// holds. `held[c]` is child c's placement (sorted pieces, owners numbered within the whole sub-plan), `shares` has the
+/// units of every rank; none: equal shares for all that hold anything.
 std::vector<Piece> acps_target(const std::vector<std::vector<Piece>>& held, std::int64_t num_ranks,
-                               std::int64_t num_units);
+                               std::int64_t num_units, const std::vector<std::int64_t>& shares = {});
 
 /// All ordered factorisations of n into factors >= 2 (n = 1: none), at most `limit` of them.
 std::vector<std::vector<std::int64_t>> ordered_factorisations(std::int64_t n, std::size_t limit = 100'000);

@@ -127,6 +127,9 @@ struct ModelOptions {
   bool overlap = false;  ///< also find out how long each link and server is busy, which plans with several chunks need
   std::int64_t max_chunks = 0;  ///< gentree+: cut the vector into at most this many chunks; 0: as many as pay
   bool exchanges = true;        ///< gentree+: also consider plans that end in exchanges, which have no halves
+  bool shares = true;           ///< gentree+: also consider shares of the vector that follow what ranks can do
+  /// gentree+ and Predictor: what is planned. The plan of an AllReduce is priced as this half of it.
+  Collective collective = Collective::kAllReduce;
   /// What pricing counts against (kPricingLimit). Without one, every planner, predictor and priced plan has its own.
   std::shared_ptr<WorkMeter> work{};
 };
@@ -205,6 +208,7 @@ class PricedPlan {
     std::vector<StageCost> scatter;
     std::vector<StageCost> gather;
     std::vector<std::int32_t> children;  // indices into placed_, distinct
+    bool is_inner = false;               // a part of its parent: a plan may write several digits in one sub-plan
   };
   struct Critical {  // of one of them: seconds with its slowest child, and which child that is
     Terms terms;
@@ -229,11 +233,11 @@ class PricedPlan {
 Terms cost_of_programs(const Plan& plan, const Topology& topology, double size_floats,
                        const ModelOptions& options = {});
 
-/// What no AllReduce on this network can beat.
+/// What no plan of a collective on this network can beat.
 struct LowerBound {
   double alpha = 0;        ///< longest path, once
   double bandwidth = 0;    ///< strongest cut
-  double calculation = 0;  ///< gamma and delta of Theorem 1, servers of different speed included
+  double calculation = 0;  ///< gamma and delta of Theorem 1, servers of different speed included; an AllGather has none
   std::string cut;         ///< the cut in words
   /// Holds for every plan. Not their sum: groups that run side by side, and chunks, can pay them at the same time.
   [[nodiscard]] double seconds() const { return std::max({alpha, bandwidth, calculation}); }
@@ -242,8 +246,9 @@ struct LowerBound {
   /// For plans in which all ranks finish each stage before the next.
   [[nodiscard]] double sequential_seconds() const { return alpha + bandwidth + calculation; }
 };
-/// The lower bound for a vector of `size_floats` floats of 4 bytes.
-LowerBound lower_bound(const Topology& topology, double size_floats);
+/// The lower bound for a vector of `size_floats` floats of 4 bytes, under the terms that the model knows.
+LowerBound lower_bound(const Topology& topology, double size_floats, Collective collective = Collective::kAllReduce,
+                       ModelKind kind = ModelKind::kGenModel);
 
 /// The optimalities of the paper's Sections 2.2 and 3.3 for a plan on a network.
 struct Optimality {

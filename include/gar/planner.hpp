@@ -19,7 +19,7 @@ namespace gar {
 
 /// One way to combine a switch's children, and what its own stages cost (both halves).
 struct SwitchCandidate {
-  /// cps hcps ring rhd acps; at the root also recursive-doubling recursive-multiplying gather, and hcps+exchange
+  /// cps hcps ring rhd acps shares; at the root also recursive-doubling recursive-multiplying gather, and hcps+exchange
   /// ring+exchange, whose last factor is an exchange
   std::string algorithm;
   std::vector<std::int64_t> factors;  ///< fan-ins, first stage first
@@ -43,6 +43,7 @@ struct SwitchChoice {
   std::string algorithm;                      ///< the candidate that was taken
   std::vector<std::int64_t> factors;          ///< its fan-ins, first stage first
   bool is_rearranged = false;                 ///< some child's results were moved to a subset first
+  std::string shares;                         ///< where these are unequal: who owns how much of the vector, for people
   Terms terms;                                ///< its own stages, both halves
   std::vector<SwitchCandidate> candidates;    ///< best first
   std::vector<Rearrangement> rearrangements;  ///< one per distinct child that is a switch
@@ -60,7 +61,7 @@ struct PlanCandidate {
 
 /// A planned tree.
 struct TreePlan {
-  Plan plan;                                 ///< an AllReduce
+  Plan plan;                                 ///< an AllReduce; from gentree+ the collective that was asked for
   std::vector<PlanCandidate> considered;     ///< gentree+: the whole plans that it was compared with, best first
   std::vector<SwitchChoice> switches;        ///< lowest first; the root is last
   std::shared_ptr<const PricedPlan> priced;  ///< gentree+: the plan as it was priced; gentree prices switches only
@@ -72,11 +73,13 @@ struct GenTreeOptions {
   ModelOptions model;     ///< the model that it minimises
 };
 
-/// Plans a tree by the paper's Algorithms 1 and 2, for a vector of `size_floats` floats of 4 bytes.
+/// Plans a tree by the paper's Algorithms 1 and 2, for a vector of `size_floats` floats of 4 bytes. The plan is chosen
+/// as an AllReduce whatever the collective of the model's options is.
 TreePlan gentree(const Topology& topology, double size_floats, const GenTreeOptions& options = {});
 
-/// Searches beyond GenTree, for the least cost under the model: never worse than any of the classic algorithms, gentree
-/// and gentree-norearrange on the same input. See docs/planner.md for the plans that it searches.
+/// Searches beyond GenTree, for the least cost of `options.collective` under the model: never worse than any of the
+/// classic algorithms, gentree and gentree-norearrange on the same input. The plan is one for that collective. See
+/// docs/planner.md for the plans that it searches.
 TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelOptions& options = {});
 
 /// What decides between plans that are predicted to take nearly the same time.
@@ -96,7 +99,7 @@ struct PlanRequest {
   double size_floats = 0;                   ///< the vector, in floats of 4 bytes
   std::vector<AlgorithmSpec> algorithms{};  ///< the best of these; empty: gentree+. hcps and hring find their factors
   ModelOptions model{};                     ///< how plans are priced
-  Collective collective = Collective::kAllReduce;  ///< plans are chosen as AllReduces, then halved
+  Collective collective = Collective::kAllReduce;  ///< what the plan computes
   Policy policy = Policy::kModel;                  ///< what decides between nearly equal plans
   bool with_optimality = false;  ///< also judge an AllReduce's optimality, which looks at every message of every rank
 };
@@ -114,10 +117,10 @@ struct PlanAnswer {
   std::shared_ptr<const PricedPlan> priced;  ///< `plan` on the network; busiest() is known if gentree+ made it
   Terms terms;                               ///< priced->cost(size_floats)
   std::vector<SwitchChoice> switches;        ///< lowest first; a flat algorithm has one, a single server none
-  std::vector<PlanCandidate> asked;          ///< what each algorithm of the request comes to as an AllReduce, in order
+  std::vector<PlanCandidate> asked;          ///< what each algorithm of the request comes to, in order
   std::vector<PlanCandidate> considered;     ///< by gentree+: the whole plans that it compared, best first
   std::int64_t num_considered = 1;           ///< factorisations and groupings that a flat algorithm was chosen from
-  LowerBound bound;                          ///< for an AllReduce on this network
+  LowerBound bound;                          ///< for this collective on this network
   std::optional<Optimality> optimality;      ///< when it was asked for
   std::optional<PassedOver> passed_over;     ///< when the policy did not take the least predicted time
   [[nodiscard]] double seconds() const { return terms.total(); }  ///< predicted time

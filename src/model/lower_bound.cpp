@@ -1,4 +1,4 @@
-// What no AllReduce on a tree can beat, and whether a plan is optimal in the paper's four senses.
+// What no plan of a collective on a tree can beat, and whether a plan is optimal in the paper's four senses.
 //
 // Latency: some rank must learn of the rank that is farthest away, so one longest path at least.
 //
@@ -13,6 +13,11 @@
 // Calculation (Theorem 1, for servers of different speed): an operation of fan-in f on s elements at server r costs at
 // least (f - 1) s c_r with c_r = gamma_r + delta_r (N + 1) / (N - 1), because (f + 1) / (f - 1) falls with f <= N. All
 // elements need N - 1 additions, so T >= (N - 1) S / sum(1 / c_r); equal servers give (N-1)/N gamma + (N+1)/N delta.
+//
+// ReduceScatter and AllGather: every rank ends or starts with one of N equal blocks, so a link with n ranks below it
+// carries (N - n) / N of the vector one way (sums for the blocks outside, or those blocks) and n / N the other way. The
+// busiest link says it all: added up over a partition of the servers these are the k - 1 transfers of every element. A
+// ReduceScatter has all additions of the AllReduce, an AllGather none.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -117,12 +122,11 @@ std::string LowerBound::binding() const {
   return bandwidth >= calculation ? "link time " + cut : "calculation";
 }
 
-LowerBound lower_bound(const Topology& topology, double size_floats) {
-  LowerBound bound;
-  const auto n = static_cast<double>(topology.num_servers());
-  if (topology.num_servers() == 1) return bound;
-  bound.alpha = longest_path(topology);
+namespace {
 
+/// Seconds per float of the strongest cut for an AllReduce; says which one it is.
+double all_reduce_cut(const Topology& topology, std::string& words) {
+  const auto n = static_cast<double>(topology.num_servers());
   constexpr NodeId kMaxTops = 512;  // enough for any network whose racks are mostly alike; the root is always there
   double slope = 0;
   for (NodeId id = std::max(0, topology.num_nodes() - kMaxTops); id < topology.num_nodes(); ++id) {
@@ -132,21 +136,40 @@ LowerBound lower_bound(const Topology& topology, double size_floats) {
     const Cut cut = CutSearch(topology, id).best();
     if (cut.ratio > slope) {
       slope = cut.ratio;
-      bound.cut = cut.parts == n && id == topology.root() ? "of every server's own link"
-                  : id == topology.root()
-                      ? fmt::format("of the links of {} parts of the network", cut.parts)
-                      : fmt::format("of the links of {} parts of the network around a {}", cut.parts, node.name);
+      words = cut.parts == n && id == topology.root() ? "of every server's own link"
+              : id == topology.root()
+                  ? fmt::format("of the links of {} parts of the network", cut.parts)
+                  : fmt::format("of the links of {} parts of the network around a {}", cut.parts, node.name);
     }
   }
   for (NodeId id = 0; id < topology.num_nodes(); ++id) {
     if (id == topology.root() || topology.num_servers(id) == topology.num_servers()) continue;
     if (topology.node(id).uplink.beta > slope) {
       slope = topology.node(id).uplink.beta;
-      bound.cut = fmt::format("of the link above a {}", topology.node(id).name);
+      words = fmt::format("of the link above a {}", topology.node(id).name);
     }
   }
-  bound.bandwidth = slope * size_floats;
+  return slope;
+}
 
+/// The same for a ReduceScatter or an AllGather, whose blocks are equal.
+double half_cut(const Topology& topology, std::string& words) {
+  const auto n = static_cast<double>(topology.num_servers());
+  double slope = 0;
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    const auto below = static_cast<double>(topology.num_servers(id));
+    if (id == topology.root() || below == n) continue;
+    const double seconds = topology.node(id).uplink.beta * std::max(below, n - below) / n;
+    if (seconds <= slope) continue;
+    slope = seconds;
+    words = fmt::format("of the link above a {}", topology.node(id).name);
+  }
+  return slope;
+}
+
+/// Seconds per float of all additions, shared by all servers.
+double calculation_bound(const Topology& topology, ModelKind kind) {
+  const auto n = static_cast<double>(topology.num_servers());
   std::vector<double> instances(static_cast<std::size_t>(topology.num_nodes()), 0);
   instances[static_cast<std::size_t>(topology.root())] = 1;
   double speed = 0;
@@ -157,10 +180,23 @@ LowerBound lower_bound(const Topology& topology, double size_floats) {
       instances[static_cast<std::size_t>(run.node)] += here * static_cast<double>(run.count);
     }
     if (!node.is_server()) continue;
-    const double c = node.server.gamma + node.server.delta * (n + 1) / (n - 1);
+    const ServerParams server = known_to(kind, node.server);
+    const double c = server.gamma + server.delta * (n + 1) / (n - 1);
     speed += c > 0 ? here / c : std::numeric_limits<double>::infinity();
   }
-  bound.calculation = (n - 1) * size_floats / speed;
+  return (n - 1) / speed;
+}
+
+}  // namespace
+
+LowerBound lower_bound(const Topology& topology, double size_floats, Collective collective, ModelKind kind) {
+  LowerBound bound;
+  if (topology.num_servers() == 1) return bound;
+  bound.alpha = longest_path(topology);
+  const double slope =
+      collective == Collective::kAllReduce ? all_reduce_cut(topology, bound.cut) : half_cut(topology, bound.cut);
+  bound.bandwidth = slope * size_floats;
+  if (collective != Collective::kAllGather) bound.calculation = calculation_bound(topology, kind) * size_floats;
   return bound;
 }
 

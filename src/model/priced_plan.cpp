@@ -96,14 +96,18 @@ Terms PricedPlan::sequential_cost(double size_floats) const {
   return terms;
 }
 
+// With the parts of the top sub-plan that are on the critical path.
 Terms PricedPlan::own_cost(double size_floats) const {
   Terms terms;
   if (placed_.empty()) return terms;
-  if (has_scatter_) {
-    for (const StageCost& s : placed_.back().scatter) terms += s.at(size_floats);
-  }
-  if (has_gather_) {
-    for (const StageCost& s : placed_.back().gather) terms += s.at(size_floats);
+  for (const bool gather : {false, true}) {
+    if (!(gather ? has_gather_ : has_scatter_)) continue;
+    const std::vector<Critical> way = critical(size_floats, gather);
+    for (std::size_t u = placed_.size() - 1;;) {
+      for (const StageCost& s : gather ? placed_[u].gather : placed_[u].scatter) terms += s.at(size_floats);
+      if (way[u].child < 0 || !placed_[static_cast<std::size_t>(way[u].child)].is_inner) break;
+      u = static_cast<std::size_t>(way[u].child);
+    }
   }
   return terms;
 }

@@ -13,19 +13,23 @@
 //
 // Sub-plans at places that look the same (same sub-plan, same shape of the switch around it, same offset) are priced
 // once. Sibling sub-plans that would share a link (groups that straddle a switch) advance in lockstep, step by step, so
-// that their loads add up.
+// that their loads add up. Several digits in one sub-plan mean the same as sub-plans of one digit each inside each
+// other (nested.cpp), and are priced as these.
 //
 // Complexity: O(instances) per distinct digit stage, O(messages * height) for the rest.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "gar/errors.hpp"
 #include "gar/model.hpp"
 #include "model/digit_loads.hpp"
 #include "model/link_loads.hpp"
+#include "model/nested.hpp"
 
 namespace gar {
 
@@ -67,16 +71,22 @@ NodeSpan enclosing_span(const Topology& topology, std::int64_t first, std::int64
 /// Builds the placed sub-plans of a PricedPlan.
 class Pricer {
  public:
-  Pricer(const Plan& plan, const Topology& topology, const ModelOptions& options, PricedPlan& out)
-      : plan_(plan), index_(plan), topology_(topology), options_(options), out_(out) {}
+  Pricer(const Nested& nested, const Topology& topology, const ModelOptions& options, PricedPlan& out)
+      : plan_(nested.plan),
+        is_inner_(nested.is_inner),
+        index_(nested.plan),
+        topology_(topology),
+        options_(options),
+        out_(out) {}
 
   void run() {
     if (plan_.num_ranks != topology_.num_servers()) {
       throw PlanError(fmt::format("the plan has {} ranks, the topology '{}' has {} servers", plan_.num_ranks,
                                   topology_.name(), topology_.num_servers()));
     }
-    out_.has_scatter_ = plan_.collective != Collective::kAllGather || plan_.is_explicit();
-    out_.has_gather_ = plan_.collective != Collective::kReduceScatter && !plan_.is_explicit();
+    const Collective what = plan_.collective == Collective::kAllReduce ? options_.collective : plan_.collective;
+    out_.has_scatter_ = what != Collective::kAllGather || plan_.is_explicit();
+    out_.has_gather_ = what != Collective::kReduceScatter && !plan_.is_explicit();
     if (plan_.num_ranks == 1) return;
     if (plan_.is_explicit()) {
       Draft draft = make_draft({topology_.root(), 0, 0}, 0, plan_.num_ranks);
@@ -135,8 +145,9 @@ class Pricer {
     PricedPlan::PlacedSubPlan& placed = draft.placed;
     const SubPlan& sp = plan_.subplans[static_cast<std::size_t>(id)];
     const bool shares_links = children_share_links(id, span, base);
+    placed.is_inner = is_inner_[static_cast<std::size_t>(id)];
     if (shares_links) {
-      lockstep(draft, {0, index_.first_step(id)});
+      if (!digits_in_lockstep(draft, id)) lockstep(draft, {0, index_.first_step(id)});
     } else {
       std::int64_t first = base;
       for (const SubPlanRun& run : sp.children) {
@@ -156,7 +167,7 @@ class Pricer {
       const std::int64_t steps = steps_of(st);
       if (is_digit(st) && has_equal_shares(sp)) {
         if (st.kind != StageKind::kExchange) share *= st.radix;
-        digit_stage(draft, id, st, 1.0 / static_cast<double>(share));
+        digit_stage(draft, id, st, 1.0 / static_cast<double>(share), stage_label(sp, st));
       } else {
         const std::size_t before = placed.scatter.size();
         const std::size_t gather_before = placed.gather.size();
@@ -173,6 +184,33 @@ class Pricer {
       busy_.push_back({std::move(draft.busy), draft.offset(), shares_links});
     }
     return known_[key] = static_cast<std::int32_t>(out_.placed_.size()) - 1;
+  }
+
+  // Siblings that share links, where everything below is the same digits for all ranks: each of these is one digit
+  // stage of all siblings. False where it is not so.
+  bool digits_in_lockstep(Draft& draft, SubPlanId id) {
+    std::vector<SubPlanId> way;  // downwards
+    for (SubPlanId at = id;;) {
+      const std::vector<SubPlanRun>& children = plan_.subplans[static_cast<std::size_t>(at)].children;
+      const SubPlanId child = children.front().subplan;
+      if (std::any_of(children.begin(), children.end(), [&](const SubPlanRun& r) { return r.subplan != child; })) {
+        return false;
+      }
+      if (child == kLeaf) break;
+      const std::vector<Stage>& stages = plan_.subplans[static_cast<std::size_t>(child)].stages;
+      if (!std::all_of(stages.begin(), stages.end(), is_digit)) return false;
+      way.push_back(child);
+      at = child;
+    }
+    std::int64_t share = 1;
+    for (auto it = way.rbegin(); it != way.rend(); ++it) {
+      const SubPlan& below = plan_.subplans[static_cast<std::size_t>(*it)];
+      for (const Stage& st : below.stages) {
+        share *= st.radix;
+        digit_stage(draft, id, st, 1.0 / static_cast<double>(share), stage_label(below, st));
+      }
+    }
+    return true;
   }
 
   // Places that look the same: below a switch with equal children it does not matter with which child a range begins.
@@ -353,7 +391,7 @@ class Pricer {
   [[nodiscard]] double mu_of(const ServerParams& server) const { return has_handling(options_.kind) ? server.mu : 0; }
 
   // Prices a digit stage in which every message carries `piece` of the vector.
-  void digit_stage(Draft& draft, SubPlanId id, const Stage& st, double piece) {
+  void digit_stage(Draft& draft, SubPlanId id, const Stage& st, double piece, std::string label) {
     if (st.radix == 1) return;
     options_.work->spend(static_cast<double>(draft.num_ranks));
     const PricingTree& pt = tree_of(draft.span);
@@ -361,7 +399,7 @@ class Pricer {
     Busy& busy = draft.busy;
     const bool is_ring = st.kind == StageKind::kRing;
     StageCost cost;
-    cost.label = stage_label(plan_.subplans[static_cast<std::size_t>(id)], st);
+    cost.label = std::move(label);
     cost.num_steps = steps_of(st);
     cost.fan_in = is_ring ? 2 : st.radix;
     cost.is_exchange = st.kind == StageKind::kExchange;
@@ -481,6 +519,7 @@ class Pricer {
   void lockstep(Draft& draft, Interval steps);
 
   const Plan& plan_;
+  const std::vector<bool>& is_inner_;  // by sub-plan
   PlanIndex index_;
   const Topology& topology_;
   ModelOptions options_;
@@ -593,7 +632,8 @@ PricedPlan::PricedPlan(const Plan& plan, const Topology& topology, const ModelOp
   o.work->spend(weight_of(plan));
   o.overlap = o.overlap || plan.num_chunks > 1;
   num_chunks_ = plan.num_chunks;
-  Pricer(plan, topology, o, *this).run();
+  const Nested same = nested(plan);
+  Pricer(same, topology, o, *this).run();
 }
 
 }  // namespace gar

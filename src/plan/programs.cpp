@@ -172,27 +172,34 @@ void PlanIndex::Impl::add_place_step(SubPlanId id, std::size_t stage, std::int64
 
 void PlanIndex::Impl::to_rank_order(RankProgram& program) const {
   const std::vector<Piece>& placement = at(plan->root).placement;
+  struct Part {
+    Message message;
+    std::size_t of = 0;  // the message that it was cut from
+  };
   const auto convert = [&](std::vector<Message>& messages) {
-    std::vector<Message> out;
-    for (const Message& m : messages) {
+    std::vector<Part> parts;
+    for (std::size_t n = 0; n < messages.size(); ++n) {
+      const Message& m = messages[n];
       for_overlaps(
           placement, [](const Piece& p) -> const Piece& { return p; }, {m.begin, m.end},
           [&](const Piece& p, Interval i) {
             const auto k = static_cast<std::size_t>(&p - placement.data());
             const std::int64_t b = user_begin[k] + (i.begin - p.begin);
-            out.push_back({m.peer, m.accumulate, b, b + i.size()});
+            parts.push_back({{m.peer, m.accumulate, b, b + i.size()}, n});
           });
     }
-    std::sort(out.begin(), out.end(), by_peer_and_begin);
+    std::sort(parts.begin(), parts.end(),
+              [](const Part& a, const Part& b) { return by_peer_and_begin(a.message, b.message); });
     messages.clear();
-    for (const Message& m : out) {
-      const bool joins = !messages.empty() && messages.back().peer == m.peer && messages.back().end == m.begin &&
-                         messages.back().accumulate == m.accumulate;
-      if (joins) {
-        messages.back().end = m.end;
+    // Only parts of one message are joined: the sender does not know which messages its receiver accumulates.
+    std::size_t last = 0;
+    for (const Part& part : parts) {
+      if (!messages.empty() && last == part.of && messages.back().end == part.message.begin) {
+        messages.back().end = part.message.end;
       } else {
-        messages.push_back(m);
+        messages.push_back(part.message);
       }
+      last = part.of;
     }
   };
   for (Step& step : program.steps) {

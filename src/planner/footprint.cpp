@@ -48,10 +48,11 @@ struct FootprintStage {
   double piece = 0;
   double steps = 1;
   double halves = 2;  ///< 2: with its mirror image
+  bool reduces = true;
 };
 
 StagePrice add_stage(Footprint& f, const FootprintStage& stage, double latency, const ModelOptions& options) {
-  const auto [fan, piece, steps, halves] = stage;
+  const auto [fan, piece, steps, halves, reduces] = stage;
   StagePrice price;
   double worst = -1;
   const auto others = static_cast<double>(fan - 1);
@@ -73,8 +74,9 @@ StagePrice add_stage(Footprint& f, const FootprintStage& stage, double latency, 
   double handling = 0;  // of one step, by the slowest: what it sends and what it receives
   for (ServerUse& use : f.servers) {
     const ServerParams server = known_to(options.kind, use.server);
-    const double gamma = steps * others * piece * server.gamma;
-    const double delta = steps * static_cast<double>(fan + 1) * piece * server.delta;
+    const double reduced = reduces ? steps * piece : 0;
+    const double gamma = reduced * others * server.gamma;
+    const double delta = reduced * static_cast<double>(fan + 1) * server.delta;
     use.busy += gamma + delta;
     const double messages = 2 * others * server.mu;
     use.handling += halves * steps * messages;
@@ -158,7 +160,8 @@ StagePrice add_digits(Footprint& footprint, const Digits& digits, double pair_la
     if (!is_exchange) held /= static_cast<double>(r);
     count *= r;
     const FootprintStage stage{is_ring ? 2 : r, held, is_ring ? static_cast<double>(r - 1) : 1.0,
-                               is_exchange ? 1.0 : 2.0};
+                               is_exchange ? 1.0 : halves_of(options.collective),
+                               options.collective != Collective::kAllGather};
     const StagePrice p = add_stage(footprint, stage, pair_latency, options);
     total.fixed += p.fixed;
     total.slope += p.slope;
@@ -168,8 +171,13 @@ StagePrice add_digits(Footprint& footprint, const Digits& digits, double pair_la
 }
 
 StagePrice add_fold(Footprint& footprint, double pair_latency, const ModelOptions& options) {
-  return add_stage(footprint, {2, 1 / static_cast<double>(footprint.active)}, pair_latency, options);
+  return add_stage(footprint,
+                   {2, 1 / static_cast<double>(footprint.active), 1, halves_of(options.collective),
+                    options.collective != Collective::kAllGather},
+                   pair_latency, options);
 }
+
+double halves_of(Collective collective) { return collective == Collective::kAllReduce ? 2 : 1; }
 
 double transfer_out(const Footprint& footprint, double size_floats, const ModelOptions& options) {
   double worst = 0;

@@ -62,6 +62,9 @@ StagePrice add_digits(Footprint& footprint, const Digits& digits, double pair_la
 /// The fold of RHD: one child of each pair sends all it holds.
 StagePrice add_fold(Footprint& footprint, double pair_latency, const ModelOptions& options);
 
+/// The half of a collective: how often a stage that scatters, or gathers, is run (2: both ways).
+double halves_of(Collective collective);
+
 /// Time for everything that the subtree holds to leave through its uplink, and the same way back.
 double transfer_out(const Footprint& footprint, double size_floats, const ModelOptions& options);
 

@@ -222,7 +222,8 @@ class GenTree {
 }  // namespace
 
 TreePlan gentree(const Topology& topology, double size_floats, const GenTreeOptions& options) {
-  const GenTreeOptions counted{.rearrange = options.rearrange, .model = metered(options.model, topology)};
+  GenTreeOptions counted{.rearrange = options.rearrange, .model = metered(options.model, topology)};
+  counted.model.collective = Collective::kAllReduce;
   return GenTree(topology, size_floats, counted).run(options.rearrange ? "gentree" : "gentree-norearrange");
 }
 

@@ -31,16 +31,18 @@ bool may_exchange(const PlanRequest& request) {
          request.policy != Policy::kRuntime && knows_messages(request);
 }
 
-/// Plans an AllReduce with one of the tree planners.
+/// Plans with one of the tree planners.
 PlanAnswer plan_tree(const AlgorithmSpec& spec, const PlanRequest& request) {
   ModelOptions plus = request.model;
   plus.exchanges = may_exchange(request);
+  plus.collective = request.collective;
   TreePlan tree = spec.name == "gentree+" ? gentree_plus(request.topology, request.size_floats, plus)
                                           : gentree(request.topology, request.size_floats,
                                                     {.rearrange = spec.name == "gentree", .model = request.model});
   PlanAnswer out;
   out.spec = spec;
-  out.plan = std::move(tree.plan);
+  out.plan =
+      tree.plan.collective == request.collective ? std::move(tree.plan) : as_collective(tree.plan, request.collective);
   out.priced =
       tree.priced ? tree.priced : std::make_shared<const PricedPlan>(out.plan, request.topology, request.model);
   out.switches = std::move(tree.switches);
@@ -48,13 +50,15 @@ PlanAnswer plan_tree(const AlgorithmSpec& spec, const PlanRequest& request) {
   return out;
 }
 
-/// Plans an AllReduce with a flat algorithm; hcps and hring without factors get the best ones.
+/// Plans with a flat algorithm; hcps and hring without factors get the best ones.
 PlanAnswer plan_flat(const AlgorithmSpec& spec, const PlanRequest& request) {
-  Prediction best = Predictor(request.topology, {spec}, request.model).at(request.size_floats).front();
+  ModelOptions model = request.model;
+  model.collective = request.collective;
+  Prediction best = Predictor(request.topology, {spec}, model).at(request.size_floats).front();
   const std::int64_t n = request.topology.num_servers();
   PlanAnswer out;
   out.spec = std::move(best.spec);
-  out.plan = n == 1 ? cps(1) : build_plan(out.spec, n);
+  out.plan = as_collective(n == 1 ? cps(1) : build_plan(out.spec, n), request.collective);
   out.priced = std::move(best.priced);
   if (n > 1) out.switches.push_back(flat_choice(request.topology, out.spec, best.terms));
   out.num_considered = best.num_considered;
@@ -104,14 +108,6 @@ void prefer_ring(const PlanRequest& request, PlanAnswer& answer) {
   answer = std::move(ring);
 }
 
-/// Makes the answer one for ReduceScatter or AllGather.
-void take_half(const PlanRequest& request, PlanAnswer& answer) {
-  const Plan& whole = answer.plan;
-  answer.plan = request.collective == Collective::kReduceScatter ? as_reduce_scatter(whole) : as_all_gather(whole);
-  answer.priced = std::make_shared<const PricedPlan>(answer.plan, request.topology, request.model);
-  answer.terms = answer.priced->cost(request.size_floats);
-}
-
 }  // namespace
 
 SwitchChoice flat_choice(const Topology& topology, const AlgorithmSpec& spec, const Terms& terms) {
@@ -131,8 +127,7 @@ PlanAnswer plan(const PlanRequest& request) {
   }
   PlanAnswer out = best_of(request);
   if (request.policy == Policy::kRuntime) prefer_ring(request, out);
-  if (request.collective != Collective::kAllReduce) take_half(request, out);
-  out.bound = lower_bound(request.topology, request.size_floats);
+  out.bound = lower_bound(request.topology, request.size_floats, request.collective, request.model.kind);
   require_finite(out.seconds(), fmt::format("the cost of {}", to_string(out.spec)));
   require_finite(out.bound.seconds(), "the lower bound");
   if (request.with_optimality && request.collective == Collective::kAllReduce) {

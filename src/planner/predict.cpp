@@ -4,6 +4,7 @@
 // groupings as even as possible. Most of them need not be priced: every server takes part in every exchange, so the
 // closed form on one switch with the best parameters of any server is a lower bound for what a factorisation costs on
 // the whole tree. Candidates are taken in the order of their bounds until the next bound is not below the best price.
+// For a ReduceScatter or an AllGather plans and bounds are the halves of those.
 // Prices are kept, since they are linear in the size between changes of the critical path.
 //
 // For networks so large that pricing is slow and bounds are weak, the work is limited (kMaxPricedInstances); the
@@ -28,6 +29,8 @@ namespace {
 
 constexpr std::int64_t kMaxPricedInstances = 10'000'000;  // stages * servers that may be priced for one `hcps`
 constexpr std::int64_t kMaxUnevenServers = 4096;
+constexpr std::int64_t kMaxEveryGrouping = 64;  // servers up to which every number of groups is tried
+constexpr std::size_t kMaxFactorisations = 100'000;
 constexpr std::int64_t kMaxUnevenThreeLevels = 256;
 constexpr std::int64_t kMaxUnevenThreeLevelsOnOneSwitch = 1024;  // where the bounds are tight
 constexpr double kLargestSize = 1e15;
@@ -63,14 +66,54 @@ OneSwitch best_case(const Topology& topology, const ModelOptions& options) {
   return p;
 }
 
-/// Two levels: for every innermost size the fewest groups that have it; three levels: the same, nested.
+/// Factors of n in descending order, each product once.
+void unordered_factorisations(std::int64_t n, std::int64_t largest, std::vector<std::int64_t>& prefix,
+                              std::set<std::vector<std::int64_t>>& out) {
+  if (n == 1) {
+    out.insert(prefix);
+    return;
+  }
+  const auto descend = [&](std::int64_t factor) {
+    if (factor > largest || out.size() >= kMaxFactorisations / 4) return;
+    prefix.push_back(factor);
+    unordered_factorisations(n / factor, factor, prefix, out);
+    prefix.pop_back();
+  };
+  for (std::int64_t d = 2; d * d <= n; ++d) {  // small factors first: these are what many servers need
+    if (n % d == 0) descend(d);
+  }
+  for (std::int64_t d = n; d > 1; --d) {
+    if (d * d < n) break;
+    if (d * d == n || n % d != 0) continue;
+    descend(d);
+  }
+}
+
+/// All ordered factorisations, or where there are too many: every set of factors in descending and in ascending order.
+std::vector<std::vector<std::int64_t>> factorisations(std::int64_t n) {
+  std::vector<std::vector<std::int64_t>> all = ordered_factorisations(n, kMaxFactorisations);
+  if (all.size() < kMaxFactorisations) return all;
+  std::set<std::vector<std::int64_t>> found;
+  std::vector<std::int64_t> prefix;
+  unordered_factorisations(n, n, prefix, found);
+  all.clear();
+  for (const std::vector<std::int64_t>& descending : found) {
+    all.push_back(descending);
+    all.emplace_back(descending.rbegin(), descending.rend());
+    if (all.back() == descending) all.pop_back();
+  }
+  return all;
+}
+
+/// Two levels: for every innermost size the fewest groups that have it, or every number of groups where servers are
+/// few; three levels: the same, nested.
 std::vector<AlgorithmSpec> uneven_candidates(std::int64_t n, bool with_three_levels) {
   std::set<std::vector<std::int64_t>> found;
   const auto add_two = [&](std::int64_t m, std::vector<std::int64_t> outer) {
     std::int64_t previous = 0;
     for (std::int64_t groups = 2; groups <= m / 2; ++groups) {
       const std::int64_t size = (m + groups - 1) / groups;
-      if (size == previous) continue;
+      if (size == previous && (n > kMaxEveryGrouping || !outer.empty())) continue;
       previous = size;
       std::vector<std::int64_t> factors{size, groups};
       factors.insert(factors.end(), outer.begin(), outer.end());
@@ -116,16 +159,39 @@ std::set<std::int64_t> products(const AlgorithmSpec& spec, std::int64_t n) {
   return out;
 }
 
-// The closed form with the best parameters of any server. Nor can a flat plan be faster than its stages' shortest
-// paths, the strongest cut and the calculation together. Without a closed form nothing is known: 0.
-double bound_of(const Candidate& c, std::int64_t n, double size_floats, const OneSwitch& p,
-                const LowerBound& per_float) {
+/// The closed form without calculation. Stages of digits put the same on links in both halves; where a plan may do
+/// otherwise, the two differ in their incast, which is left out.
+OneSwitch moving_only(const AlgorithmSpec& spec, OneSwitch p) {
+  p.gamma = p.delta = 0;
+  if (spec.name != "hcps" && spec.name != "hring" && spec.name != "cps" && spec.name != "ring") p.epsilon = 0;
+  return p;
+}
+
+// The closed form with the best parameters of any server; for a half, what moves counts once. Nor can a flat plan be
+// faster than its stages' shortest paths and the strongest cut together, and the calculation that its ranks have in
+// common (groups do not wait for each other, so the busiest link and the slowest server may be on different ways).
+// Without a closed form nothing is known: 0.
+double bound_of(const Candidate& c, std::int64_t n, double size_floats, const OneSwitch& p, const LowerBound& per_float,
+                Collective collective) {
   const std::optional<ClosedBound> closed = closed_bound(c.spec, n, size_floats, p);
   if (!closed) return 0;
-  const double calculation = p.delta > 0 ? per_float.calculation : 0;
-  const double by_cut =
-      2 * static_cast<double>(closed->num_steps) * p.alpha + size_floats * (per_float.bandwidth + calculation);
-  return std::max(by_cut, closed->seconds);
+  double seconds = closed->seconds;
+  double halves = 2;
+  if (collective != Collective::kAllReduce) {
+    halves = 1;
+    const double moving = closed_bound(c.spec, n, size_floats, moving_only(c.spec, p))->seconds / 2;
+    if (collective == Collective::kAllGather) {
+      seconds = moving;
+    } else {
+      OneSwitch calculating = moving_only(c.spec, p);
+      calculating.gamma = p.gamma;
+      calculating.delta = p.delta;
+      seconds = closed_bound(c.spec, n, size_floats, calculating)->seconds - moving;
+    }
+  }
+  const double by_cut = halves * static_cast<double>(closed->num_steps) * p.alpha +
+                        size_floats * (per_float.bandwidth + per_float.calculation);
+  return std::max(by_cut, seconds);
 }
 
 }  // namespace
@@ -144,13 +210,26 @@ struct Predictor::Impl {
   LowerBound per_float;
   std::vector<Family> families;
 
+  // Calculation on top of the strongest cut only where it is the same on all ways through the plan.
+  static LowerBound common_bound(const Topology& t, const ModelOptions& o) {
+    LowerBound out = lower_bound(t, 1, o.collective, o.kind);
+    const Node* first = nullptr;
+    for (NodeId id = 0; id < t.num_nodes(); ++id) {
+      const Node& node = t.node(id);
+      if (!node.is_server()) continue;
+      if (first != nullptr && !(node.server == first->server)) out.calculation = 0;
+      first = &node;
+    }
+    return out;
+  }
+
   Impl(const Topology& t, const std::vector<AlgorithmSpec>& algorithms, const ModelOptions& o)
-      : topology(t), options(metered(o, t)), best(best_case(t, o)), per_float(lower_bound(t, 1)) {
+      : topology(t), options(metered(o, t)), best(best_case(t, o)), per_float(common_bound(t, o)) {
     const std::int64_t n = topology.num_servers();
     for (const AlgorithmSpec& spec : algorithms) {
       Family family{spec, {}, 0};
       if (spec.name == "hcps" && spec.factors.empty() && n > 1) {
-        for (auto& factors : ordered_factorisations(n)) {
+        for (auto& factors : factorisations(n)) {
           if (factors.size() > 1 || n < 4) family.candidates.push_back({{"hcps", std::move(factors), false}, {}});
         }
         if (n <= kMaxUnevenServers) {
@@ -172,11 +251,15 @@ struct Predictor::Impl {
     }
   }
 
+  double lower_bound_of(const Candidate& c, double size_floats) const {
+    return bound_of(c, topology.num_servers(), size_floats, best, per_float, options.collective);
+  }
+
   const PricedPlan& price(Candidate& c) {
     if (!c.priced) {
       const bool trivial = topology.num_servers() == 1 && c.spec.factors.empty();
       const Plan flat = build_plan(trivial ? AlgorithmSpec{"cps", {}, false} : c.spec, topology.num_servers());
-      c.priced = std::make_shared<const PricedPlan>(flat, topology, options);
+      c.priced = std::make_shared<const PricedPlan>(as_collective(flat, options.collective), topology, options);
     }
     return *c.priced;
   }
@@ -210,8 +293,7 @@ struct Predictor::Impl {
     if (family.candidates.size() == 1) {
       Candidate& c = family.candidates.front();
       out.spec = c.spec;
-      const bool hopeless =
-          std::isfinite(goal.limit) && bound_of(c, topology.num_servers(), size_floats, best, per_float) >= goal.limit;
+      const bool hopeless = std::isfinite(goal.limit) && lower_bound_of(c, size_floats) >= goal.limit;
       out.num_priced = hopeless ? 0 : 1;
       if (!hopeless) {
         out.terms = price(c).cost(size_floats);
@@ -222,7 +304,7 @@ struct Predictor::Impl {
     std::vector<std::pair<double, std::size_t>> order;
     order.reserve(family.candidates.size());
     for (std::size_t i = 0; i < family.candidates.size(); ++i) {
-      order.emplace_back(bound_of(family.candidates[i], topology.num_servers(), size_floats, best, per_float), i);
+      order.emplace_back(lower_bound_of(family.candidates[i], size_floats), i);
     }
     std::sort(order.begin(), order.end());
     if (topology.num_servers() > kMaxUnevenServers) put_tree_first(family, size_floats, order);

@@ -15,8 +15,11 @@ PredictAnswer predict(const PredictRequest& request) {
       flat.push_back(spec);
       continue;
     }
-    const PlanAnswer planned =
-        plan({.topology = topology, .size_floats = request.size_floats, .algorithms = {spec}, .model = request.model});
+    const PlanAnswer planned = plan({.topology = topology,
+                                     .size_floats = request.size_floats,
+                                     .algorithms = {spec},
+                                     .model = request.model,
+                                     .collective = request.model.collective});
     PredictRow row;
     row.spec = planned.spec;
     row.terms = planned.terms;
@@ -33,7 +36,7 @@ PredictAnswer predict(const PredictRequest& request) {
   }
   std::stable_sort(out.results.begin(), out.results.end(),
                    [](const PredictRow& a, const PredictRow& b) { return a.seconds() < b.seconds(); });
-  out.bound = lower_bound(topology, request.size_floats);
+  out.bound = lower_bound(topology, request.size_floats, request.model.collective, request.model.kind);
   if (flat.size() > 1 && topology.num_servers() > 1) {
     out.flat_best = predictions.front().algorithm();
     out.size_flips = predictor.size_flips(request.size_floats);

@@ -49,6 +49,15 @@ void blaming(const EnvironmentVariable& variable, const Body& body) {
   }
 }
 
+/// Is there a ReduceScatter of this algorithm?
+bool has_half(const std::string& algorithm, std::int64_t num_ranks) {
+  if (algorithm.empty() || algorithm == kLatency) return true;
+  AlgorithmSpec spec = parse_algorithm(algorithm);
+  if (is_tree_planner(spec) || num_ranks == 1) return true;
+  if (needs_factors(spec)) spec.factors = {num_ranks};
+  return has_halves(build_plan(spec, num_ranks));
+}
+
 /// A wrong name, or factors that do not fit, shall be noticed when the communicator is made.
 void check_algorithm_text(const std::string& algorithm, int num_ranks) {
   if (algorithm.empty() || algorithm == kLatency) return;
@@ -135,17 +144,25 @@ bool Chooser::takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) con
 }
 
 ChosenPlan Chooser::make(double size_floats, const std::string& algorithm) const {
-  ChosenPlan out;
   if (plan_) {
+    ChosenPlan out;
     out.name = plan_->algorithm;
     out.reason = "the plan that was given";
     if (!plan_->is_explicit()) out.priced = std::make_shared<PricedPlan>(*plan_, topology_);
     out.plan = std::make_shared<IndexedPlan>(*plan_);
     return out;
   }
+  return planned(size_floats, algorithm, Collective::kAllReduce);
+}
+
+ChosenPlan Chooser::planned(double size_floats, const std::string& algorithm, Collective collective) const {
+  ChosenPlan out;
   const AlgorithmSpec spec = parse_algorithm(algorithm.empty() || algorithm == kLatency ? "gentree+" : algorithm);
-  PlanRequest request{
-      .topology = topology_, .size_floats = size_floats, .algorithms = {spec}, .policy = Policy::kRuntime};
+  PlanRequest request{.topology = topology_,
+                      .size_floats = size_floats,
+                      .algorithms = {spec},
+                      .collective = collective,
+                      .policy = Policy::kRuntime};
   request.model.max_chunks = std::max<std::int64_t>(1, static_cast<std::int64_t>(4 * size_floats) / least_chunk_bytes_);
   PlanAnswer answer = gar::plan(request);
   const bool has_found_factors = answer.spec.factors != spec.factors;
@@ -191,6 +208,21 @@ std::vector<ChosenPlan> Chooser::others(std::int64_t bytes, int most, const std:
   return out;
 }
 
+// A plan for a ReduceScatter or an AllGather of its own, unless what was asked for has no halves.
+ChosenPlan Chooser::half(double size_floats, Collective collective) const {
+  if (plan_ ? has_halves(*plan_) : has_half(algorithm_, topology_.num_servers())) {
+    if (!plan_) return planned(size_floats, algorithm_, collective);
+    ChosenPlan out = make(size_floats, algorithm_);
+    out.plan = std::make_shared<IndexedPlan>(as_collective(*plan_, collective));
+    out.priced = std::make_shared<PricedPlan>(out.plan->plan, topology_);
+    return out;
+  }
+  ChosenPlan out = planned(size_floats, {}, collective);
+  out.reason =
+      plan_ ? "the plan that was given is for AllReduce only" : fmt::format("'{}' is for AllReduce only", algorithm_);
+  return out;
+}
+
 const ChosenPlan& Chooser::choose(Collective collective, std::int64_t bytes) {
   const int size_class = size_class_of(bytes);
   const auto known = plans_.find({collective, size_class});
@@ -198,22 +230,7 @@ const ChosenPlan& Chooser::choose(Collective collective, std::int64_t bytes) {
   if (collective == Collective::kAllReduce) {
     return plans_[{collective, size_class}] = make(middle_of(size_class), algorithm_);
   }
-  ChosenPlan half = choose(Collective::kAllReduce, bytes);
-  if (!has_halves(half.plan->plan)) {
-    PlanRequest request{.topology = topology_, .size_floats = static_cast<double>(bytes) / 4};
-    request.model.exchanges = false;
-    PlanAnswer other = gar::plan(request);
-    half.name = plan_name(other);
-    half.plan = std::make_shared<IndexedPlan>(std::move(other.plan));
-    half.reason =
-        plan_ ? "the plan that was given is for AllReduce only" : fmt::format("'{}' is for AllReduce only", algorithm_);
-  }
-  half.plan = std::make_shared<IndexedPlan>(as_collective(half.plan->plan, collective));
-  ModelOptions options;
-  options.overlap = half.plan->plan.num_chunks > 1;
-  half.priced =
-      half.plan->plan.is_explicit() ? nullptr : std::make_shared<PricedPlan>(half.plan->plan, topology_, options);
-  return plans_[{collective, size_class}] = std::move(half);
+  return plans_[{collective, size_class}] = half(middle_of(size_class), collective);
 }
 
 }  // namespace gar

@@ -44,6 +44,8 @@ class Chooser {
 
  private:
   ChosenPlan make(double size_floats, const std::string& algorithm) const;
+  ChosenPlan planned(double size_floats, const std::string& algorithm, Collective collective) const;
+  ChosenPlan half(double size_floats, Collective collective) const;
 
   std::string algorithm_;
   std::optional<Plan> plan_;

@@ -1,7 +1,10 @@
 // Every algorithm, type, operator, shape and count against the serial oracle, bit for bit:
 // collectives_test messages|hierarchy|shared
 // GAR_TEST_FULL=1: the whole cross product.
+#include <random>
+
 #include "mpi/mpi_test.hpp"
+#include "support/plans.hpp"
 
 namespace {
 
@@ -49,6 +52,18 @@ int main(int argc, char** argv) {
       options.algorithm = algorithm;
       Communicator communicator = mpi_communicator(MPI_COMM_WORLD, options, parse_path(path));
       test.expect(communicator.rank() == test.rank() && communicator.size() == test.size(), "ranks are those of MPI");
+      run_cases(test, communicator, seed(next_seed++));
+    });
+  }
+  // Owners of several pieces get several messages from every rank in one step.
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    std::mt19937_64 random(seed(1000 + i));  // the same plans on all ranks
+    Plan plan = i % 2 == 0 ? unequal_shares_plan(random, test.size()) : unequal_groups_plan(random, test.size());
+    test.part(path + ", " + plan.algorithm + " " + std::to_string(i), [&] {
+      CommunicatorOptions options;
+      options.topology = make_tree({test.size()});
+      options.plan = std::move(plan);
+      Communicator communicator = mpi_communicator(MPI_COMM_WORLD, options, parse_path(path));
       run_cases(test, communicator, seed(next_seed++));
     });
   }

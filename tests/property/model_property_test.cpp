@@ -78,8 +78,8 @@ TEST(ModelProperty, CriticalPathIsAtMostLockstep) {
   });
 }
 
-// With one sub-plan there is nobody to wait for.
-TEST(ModelProperty, OneSubPlanEqualsItsPrograms) {
+// With one stage there is nobody to wait for. Of several digits the groups wait for their own members only.
+TEST(ModelProperty, OneStageEqualsItsPrograms) {
   for (std::uint64_t seed = 1; seed <= test::in_slow_build(50U, 300U); ++seed) {
     std::mt19937_64 random(seed);
     const Topology topology = draw(random, 48);
@@ -91,7 +91,14 @@ TEST(ModelProperty, OneSubPlanEqualsItsPrograms) {
       SCOPED_TRACE(trace(seed, plan));
       const PricedPlan priced(plan, topology, options);
       const PricedPlan programs(make_explicit(plan), topology, options);
-      for (const double size : kSizes) EXPECT_TRUE(test::sums_close(priced.cost(size), programs.cost(size)));
+      const std::vector<Stage>& stages = plan.subplans[static_cast<std::size_t>(plan.root)].stages;
+      for (const double size : kSizes) {
+        if (stages.size() == 1) {
+          EXPECT_TRUE(test::sums_close(priced.cost(size), programs.cost(size)));
+        } else {
+          EXPECT_LE(priced.cost(size).total(), programs.cost(size).total() * (1 + kTolerance)) << size << " floats";
+        }
+      }
     }
     ASSERT_FALSE(HasFailure());
   }

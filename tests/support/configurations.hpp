@@ -73,6 +73,8 @@ inline std::vector<std::pair<std::string, Plan>> plans_to_run(std::mt19937_64& r
     mixed.num_chunks = uniform(random, 1, 3);
     out.emplace_back("rhd that ends in an exchange", std::move(mixed));
   }
+  if (num_ranks > 1) out.emplace_back("unequal shares", unequal_shares_plan(random, num_ranks));
+  if (num_ranks > 3) out.emplace_back("unequal shares of groups", unequal_groups_plan(random, num_ranks));
   if (num_ranks > 1) out.emplace_back("an odd explicit plan", odd_explicit_plan(random, num_ranks));
   return out;
 }

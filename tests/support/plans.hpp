@@ -87,6 +87,52 @@ inline std::vector<Plan> mixed_exchange_plans(std::mt19937_64& random, std::int6
   return plans;
 }
 
+/// All ranks send pieces of any length straight to their owners. Some own several pieces, which may touch or not, and
+/// some nothing; units are so few and so odd that pieces of short vectors are empty.
+inline Plan unequal_shares_plan(std::mt19937_64& random, std::int64_t n) {
+  constexpr std::int64_t kUnits = 997;
+  Plan plan;
+  plan.algorithm = "unequal shares";
+  plan.num_ranks = n;
+  plan.num_units = kUnits;
+  plan.num_chunks = uniform(random, 1, 5);
+  Stage stage{StageKind::kPlace, 1, 1, {}};
+  const std::int64_t num_pieces = uniform(random, 1, 2 * n);
+  std::vector<std::int64_t> cuts{0, kUnits};
+  for (std::int64_t i = 1; i < num_pieces; ++i) cuts.push_back(uniform(random, 1, kUnits - 1));
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    stage.target.push_back({cuts[i], cuts[i + 1], static_cast<std::int32_t>(uniform(random, 0, n - 1))});
+  }
+  plan.subplans = {{{{kLeaf, n}}, {std::move(stage)}, "shares"}};
+  plan.root = 0;
+  return plan;
+}
+
+/// The same in two levels: groups as even as possible with shares of their own, and others between the groups.
+inline Plan unequal_groups_plan(std::mt19937_64& random, std::int64_t n) {
+  Plan plan = unequal_shares_plan(random, n);
+  Stage between = plan.subplans[0].stages[0];
+  plan.subplans.clear();
+  SubPlan top;
+  for (std::int64_t first = 0; first < n;) {
+    const std::int64_t size = std::min(n - first, uniform(random, 2, 3));
+    if (size == 1) {
+      top.children.push_back({kLeaf, 1});
+    } else {
+      plan.subplans.push_back(unequal_shares_plan(random, size).subplans[0]);
+      top.children.push_back({static_cast<SubPlanId>(plan.subplans.size()) - 1, 1});
+    }
+    first += size;
+  }
+  top.stages = {std::move(between)};
+  plan.subplans.push_back(std::move(top));
+  plan.root = static_cast<SubPlanId>(plan.subplans.size()) - 1;
+  plan.algorithm += " of groups";
+  return plan;
+}
+
 /// Plans that consist of one sub-plan of digit stages: ring, cps, and some hcps and hierarchical rings, scattering or
 /// with exchanges.
 inline std::vector<Plan> flat_digit_plans(std::mt19937_64& random, std::int64_t n, std::size_t most_per_kind) {

@@ -74,6 +74,7 @@ void print_switch(const SwitchChoice& s, bool is_chunked, TermNames names, bool 
                     is_chosen ? "chosen" : difference_words(s.terms, c.terms, kBrief)));
   }
   if (s.algorithm == "acps") say("    the children hold different intervals: pieces go straight to their owners\n");
+  if (!s.shares.empty()) say(fmt::format("    shares of the vector that fit: {}\n", s.shares));
   if (const std::string words = exchange_words(s); !words.empty()) say(fmt::format("    {}\n", words));
   if (s.candidates.size() > kShownCandidates) {
     say(fmt::format("    of {} candidates\n", s.candidates.size()));
@@ -124,7 +125,7 @@ void print_plan(const PlanView& v, bool color) {
   say(fmt::format("predicted {} by {}", paint(format_seconds(v.answer.terms.total()), Paint::kBold, color),
                   model_name(v.request.model)));
   if (v.answer.plan.num_chunks > 1) say(fmt::format(" in {} chunks", v.answer.plan.num_chunks));
-  if (v.answer.bound.seconds() > 0 && v.answer.plan.collective == Collective::kAllReduce) {
+  if (v.answer.bound.seconds() > 0) {
     say(fmt::format(", {:.2f}x the lower bound {}", v.answer.terms.total() / v.answer.bound.seconds(),
                     format_seconds(v.answer.bound.seconds())));
   }
@@ -158,7 +159,7 @@ void print_explanation(const PlanView& v, bool color) {
         v.answer.plan.num_chunks, escaped(busiest.name), format_seconds(busiest.at(chunk).total())));
   }
   print_stage_words(v);
-  if (v.answer.bound.seconds() > 0 && v.answer.plan.collective == Collective::kAllReduce) {
+  if (v.answer.bound.seconds() > 0) {
     say(fmt::format("\nlower bound {}: {}; the plan is {} above it, with {} of latency\n",
                     format_seconds(v.answer.bound.seconds()), escaped(v.answer.bound.binding()),
                     format_percent(v.answer.terms.total() / v.answer.bound.seconds() - 1),

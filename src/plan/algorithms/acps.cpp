@@ -1,7 +1,7 @@
 // Asymmetric CPS: CPS inside groups of any sizes, then every piece straight to its owner, and how the owners are found.
 //
-// Problem. The groups hold different cuts of the vector. Every rank is to own an equal share, cut out of what it
-// already holds, so that its own contribution does not travel.
+// Problem. The groups hold different cuts of the vector. Every rank is to own an equal share (or one of a given size),
+// cut out of what it already holds, so that its own contribution does not travel.
 //
 // Idea. Every position of the vector is held by one rank of each group. A rank may take a position while its own
 // holding covers it, and must have taken its share before its holding ends: unit-machine scheduling with release times
@@ -31,7 +31,8 @@ namespace {
 /// Walks through the vector and gives every position to the holder with the earliest deadline that still needs some.
 class ShareScheduler {
  public:
-  ShareScheduler(const std::vector<std::vector<Piece>>& held, std::int64_t num_ranks, std::int64_t num_units)
+  ShareScheduler(const std::vector<std::vector<Piece>>& held, std::int64_t num_ranks, std::int64_t num_units,
+                 const std::vector<std::int64_t>& shares)
       : num_units_(num_units),
         deadline_(static_cast<std::size_t>(num_ranks), 0),
         need_(static_cast<std::size_t>(num_ranks), 0) {
@@ -45,7 +46,11 @@ class ShareScheduler {
     std::sort(holdings_.begin(), holdings_.end(), [](const Piece& a, const Piece& b) {
       return a.begin != b.begin ? a.begin < b.begin : a.owner < b.owner;
     });
-    share_equally();
+    if (shares.empty()) {
+      share_equally();
+    } else {
+      need_ = shares;
+    }
   }
 
   std::vector<Piece> run() {
@@ -135,8 +140,8 @@ class ShareScheduler {
 }  // namespace
 
 std::vector<Piece> acps_target(const std::vector<std::vector<Piece>>& held, std::int64_t num_ranks,
-                               std::int64_t num_units) {
-  return ShareScheduler(held, num_ranks, num_units).run();
+                               std::int64_t num_units, const std::vector<std::int64_t>& shares) {
+  return ShareScheduler(held, num_ranks, num_units, shares).run();
 }
 
 Plan acps(const std::vector<std::int64_t>& group_sizes) {

@@ -12,11 +12,12 @@ namespace gar::plus {
 Finals::Finals(const Topology& topology, double size_floats, const ModelOptions& options)
     : topology_(topology), size_(size_floats), options_(options) {
   options_.overlap = true;
-  most_chunks_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(size_floats, 1e15)), 1, kMaxChunks);
+  most_chunks_ = most_chunks(topology, size_floats, options);
   limit_ = options.max_chunks > 0 ? std::min(most_chunks_, options.max_chunks) : most_chunks_;
 }
 
 Finals::Offer Finals::priced(Plan plan, std::vector<SwitchChoice> switches) const {
+  if (plan.collective != options_.collective) plan = as_collective(plan, options_.collective);
   Offer out{std::move(plan), std::move(switches), nullptr, {}};
   out.priced = std::make_shared<PricedPlan>(out.plan, topology_, options_);
   out.plan.num_chunks = out.priced->best_chunks(size_, limit_);

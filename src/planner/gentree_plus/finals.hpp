@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "gar/planner.hpp"
@@ -18,6 +19,8 @@ class Finals {
   void offer(Plan plan, std::vector<SwitchChoice> switches);
   /// The same, but a plan that is not cheaper is not even listed among those that were compared.
   void offer_if_better(Plan plan, std::vector<SwitchChoice> switches);
+  /// Seconds of a plan in its best number of chunks; it is not kept.
+  [[nodiscard]] double seconds_of(Plan plan) const { return priced(std::move(plan), {}).terms.total(); }
   /// Does the cheapest plan so far take the vector in one piece, because cutting it would not pay?
   [[nodiscard]] bool is_short() const;
   /// Seconds of the cheapest plan so far.

@@ -21,7 +21,12 @@
 //      considered only where the best plan without exchanges takes the vector in one piece because cutting it would not
 //      pay. It has no halves, so it is searched for an AllReduce only (ModelOptions::exchanges).
 //
-//   6. The whole vector runs in one piece or in k chunks that follow each other through the stages.
+//   6. Every rank may own the share of the vector that fits what it, and the links above it, can do: see shares.cpp.
+//   Only
+//      for an AllReduce (the blocks of a ReduceScatter or an AllGather are equal), only where the children of some
+//      switch differ, and up to kMaxShared servers.
+//
+//   7. The whole vector runs in one piece or in k chunks that follow each other through the stages.
 //
 // These are compared with both forms of GenTree and with the flat algorithms: up to kMaxComparedFlat servers
 // reduce-broadcast, ring, rhd and cps, and the flat hcps and hring that are best in one piece (above kMaxFlat servers
@@ -39,6 +44,7 @@
 // Complexity: O(distinct subtrees * kept plans * factorisations * distinct links); subsets and unequal children cost
 // O(servers below) each. Deterministic: no randomness, ties go to the earlier candidate.
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "gar/algorithms.hpp"
@@ -47,6 +53,7 @@
 #include "planner/flat.hpp"
 #include "planner/gentree_plus/finals.hpp"
 #include "planner/gentree_plus/search.hpp"
+#include "planner/gentree_plus/shares.hpp"
 #include "planner/subtree.hpp"
 
 namespace gar {
@@ -62,6 +69,10 @@ using plus::Search;
 constexpr std::int64_t kMaxComparedFlat = 4096;  // servers up to which every flat algorithm is compared
 constexpr std::int64_t kLarge = 20'000;          // servers above which only the best finalist and GenTree are priced
 constexpr std::size_t kMaxFinalists = 12;
+constexpr std::int64_t kMaxShared = 512;     // servers up to which shares may be unequal
+constexpr std::int64_t kMaxManyShared = 64;  // and up to which many forms of that are priced
+constexpr std::int64_t kMaxRefined = 12;     // and up to which they are refined by exact prices
+constexpr int kNumRefined = 2400;            // prices of a form, times servers
 
 /// Lists the switches of a decision, lowest first and identical ones once.
 class SwitchList {
@@ -127,6 +138,38 @@ void offer_exchanges(const Topology& topology, const Search& search, Finals& fin
   }
 }
 
+/// How groups and shares are tried.
+std::vector<plus::ShareOptions> share_variants(const Topology& topology) {
+  std::int64_t most = 2;
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) most = std::max(most, topology.num_children(id));
+  const bool many = topology.num_servers() <= kMaxManyShared;
+  std::vector<plus::ShareOptions> out;
+  for (const std::int64_t members : {most, std::int64_t{8}, std::int64_t{4}, std::int64_t{3}, std::int64_t{2}}) {
+    if (!out.empty() && members >= most) continue;
+    if (!many && members != most && members != 8) continue;
+    for (const double strength : {1.0, 0.75, 0.5, 0.25}) {
+      if (many || strength == 1) out.push_back({members, strength});
+    }
+  }
+  return out;
+}
+
+/// Returns the plan with unequal shares, if it is the best of all so far.
+std::optional<plus::SharedPlan> offer_shares(const Topology& topology, const ModelOptions& options,
+                                             std::int64_t num_units, Finals& finals) {
+  const bool is_wanted = options.shares && options.collective == Collective::kAllReduce;
+  if (!is_wanted || topology.num_servers() > kMaxShared || !plus::may_share_unequally(topology)) return std::nullopt;
+  const auto price = [&](const FragmentPtr& f) { return finals.seconds_of(to_plan(f, "gentree+", num_units)); };
+  const int num_refined =
+      topology.num_servers() <= kMaxRefined ? kNumRefined / static_cast<int>(topology.num_servers()) : 0;
+  std::optional<plus::SharedPlan> shared =
+      plus::plan_with_shares(topology, options, share_variants(topology), num_units, price, num_refined);
+  if (!shared) return std::nullopt;
+  const double least = finals.least();
+  finals.offer_if_better(to_plan(shared->fragment, "gentree+", num_units), shared->switches);
+  return finals.least() < least ? std::move(shared) : std::nullopt;
+}
+
 void offer_gentree(const Topology& topology, double size_floats, const ModelOptions& options, Finals& finals) {
   for (const bool rearrange : {true, false}) {
     if (topology.num_servers() > kLarge && !rearrange) continue;
@@ -143,6 +186,7 @@ void offer_flat(const Topology& topology, double size_floats, const ModelOptions
     finals.offer(std::move(plan), {flat_choice(topology, spec, terms)});
   };
   std::vector<AlgorithmSpec> single = classic_algorithms();
+  single.push_back({"binomial", {}, false});
   std::erase_if(single, [](const AlgorithmSpec& spec) { return spec.name == "hcps"; });
   if (n > kMaxComparedFlat) {  // bounds settle most of them
     Predictor predictor(topology, single, options);
@@ -177,7 +221,7 @@ TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelO
   const ModelOptions options = metered(given, topology);
   if (topology.num_servers() == 1) {
     TreePlan out;
-    out.plan = cps(1);
+    out.plan = as_collective(cps(1), options.collective);
     out.plan.algorithm = "gentree+";
     out.priced = std::make_shared<const PricedPlan>(out.plan, topology, options);
     return out;
@@ -187,9 +231,16 @@ TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelO
   offer_searched(topology, search, finals);
   offer_gentree(topology, size_floats, options, finals);
   offer_flat(topology, size_floats, options, finals);
+  std::optional<plus::SharedPlan> shared = offer_shares(topology, options, search.units(), finals);
+  const double least = finals.least();
   if (options.exchanges && finals.is_short()) offer_exchanges(topology, search, finals);
   if (options.exchanges) offer_short(topology, size_floats, options, finals);
+  if (finals.least() < least) shared.reset();
   TreePlan out = finals.take();
+  if (shared) {
+    plus::price_switches(*shared, topology, size_floats, options, search.units());
+    out.switches = std::move(shared->switches);
+  }
   out.plan.algorithm = "gentree+";
   return out;
 }

@@ -15,14 +15,24 @@ constexpr std::int64_t kManyChunks = 64;  // and the one number of chunks, next 
 
 }  // namespace
 
+std::int64_t most_chunks(const Topology& topology, double size_floats, const ModelOptions& options) {
+  bool knows_messages = has_handling(options.kind);
+  for (NodeId id = 0; id < topology.num_nodes() && knows_messages; ++id) {
+    knows_messages = !topology.node(id).is_server() || topology.node(id).server.mu > 0;
+  }
+  const double most = std::min(size_floats / (knows_messages ? 1 : kLeastChunk), 1e15);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(most), 1, kMaxChunks);
+}
+
 Search::Search(const Topology& topology, double size_floats, const ModelOptions& options)
     : topology_(topology), size_(size_floats), options_(options), units_(units_for(topology)) {
   options_.overlap = true;
   is_exhaustive_ = topology.num_servers() <= kExhaustive;
   top_ = topology.root();
   while (topology.num_children(top_) == 1) top_ = topology.node(top_).children.front().node;
-  const std::int64_t most = options.max_chunks > 0 ? std::min(options.max_chunks, kMaxChunks) : kMaxChunks;
-  for (std::int64_t k = 1; k <= most && static_cast<double>(k) <= std::max(size_, 1.0); k *= 4) chunks_.push_back(k);
+  const std::int64_t possible = most_chunks(topology, size_floats, options);
+  const std::int64_t most = options.max_chunks > 0 ? std::min(options.max_chunks, possible) : possible;
+  for (std::int64_t k = 1; k <= most; k *= 4) chunks_.push_back(k);
 }
 
 std::vector<Option> Search::run() {

@@ -17,7 +17,13 @@ namespace gar::plus {
 inline constexpr std::int64_t kExhaustive = 8;  ///< servers up to which nothing is pruned
 inline constexpr std::int64_t kMaxFlat = 64;    ///< servers that are also combined as if they were on one switch
 inline constexpr std::int64_t kMaxChunks = 1 << 14;
+/// Floats of a chunk at least, where the model does not know what handling a message costs: 4 KiB.
+inline constexpr double kLeastChunk = 1024;
 inline constexpr std::int64_t kMaxManySubsets = 2048;  ///< servers of a child for which all subset sizes are tried
+
+/// Into how many chunks a vector may be cut. Where every server has a price for handling messages, short chunks price
+/// themselves; elsewhere the model finds them cheaper than they are.
+std::int64_t most_chunks(const Topology& topology, double size_floats, const ModelOptions& options);
 
 /// What was decided at a switch, with what was decided below it.
 struct Decision {

@@ -309,7 +309,7 @@ void MpiTransport::lay_out(const Flight& flight, Slot& slot) {
         state.recvs[i].is_framed = true;
         if (flight.chunk == 0) partners_.push_back(recv.peer);
         places.emplace_back(&state.recvs[i].memory, take(length + kFrameHead));
-      } else if (recv.is_direct && !swaps(flight, steps[s], recv.target)) {
+      } else if (is_direct(flight, steps[s], i)) {
         state.recvs[i].memory = memory_of(flight, recv.target);
         state.recvs[i].is_direct = true;
       } else {
@@ -319,6 +319,23 @@ void MpiTransport::lay_out(const Flight& flight, Slot& slot) {
   }
   slot.arena.reserve(bytes);
   for (const auto& [pointer, at] : places) *pointer = slot.arena.data() + at;
+}
+
+/// May what a rank sends in this step be received straight into its place? Such receives are posted late, the others
+/// early, and MPI matches the messages of a pair in the order in which they are posted: so all of them or none.
+bool MpiTransport::is_direct(const Flight& flight, const ChunkStep& step, std::size_t message) const {
+  const std::vector<ChunkRecv>& recvs = step.recvs;  // sorted by peer
+  const auto stays = [&](const ChunkRecv& recv) {
+    return recv.is_direct && !is_framed((recv.end - recv.begin) * flight.element_size) &&
+           !swaps(flight, step, recv.target);
+  };
+  const std::int32_t peer = recvs[message].peer;
+  std::size_t begin = message;
+  while (begin > 0 && recvs[begin - 1].peer == peer) --begin;
+  for (std::size_t i = begin; i < recvs.size() && recvs[i].peer == peer; ++i) {
+    if (!stays(recvs[i])) return false;
+  }
+  return true;
 }
 
 /// Does the step send out of the memory that one of its receives goes to?
@@ -383,7 +400,7 @@ void MpiTransport::send(const Flight& flight, int step, std::size_t message) {
     std::memcpy(packed, &frame_, sizeof frame_);
     pack(flight, send, packed + kFrameHead);
     owner.is_once = true;
-    start(true, send.peer, packed, bytes + kFrameHead, owner);
+    send_in_order({send.peer, packed, bytes + kFrameHead, owner});
     return;
   }
   control_->announce(send.peer);
@@ -407,9 +424,40 @@ void MpiTransport::send_or_hold(const Held& message, int admission_tag) {
     admission_->await(message.peer, admission_tag, num_held_);
     held_.emplace(num_held_++, message);
   } else {
-    num_pending = start(true, message.peer, message.memory, message.bytes, message.owner);
+    num_pending = send_in_order(message);
   }
   if (message.owner.index >= 0) slot.user_sends[index(message.owner.index)].num_pending = num_pending;
+}
+
+/// Sends it, or lets it follow one of the same step that waits to be admitted: the receiver has posted both in this
+/// order.
+int MpiTransport::send_in_order(const Held& message) {
+  Held* before = last_held(message.peer, message.owner.message.tag);
+  if (before == nullptr) return start(true, message.peer, message.memory, message.bytes, message.owner);
+  ++slots_[index(message.owner.slot)].num_pending;
+  before->followers.push_back(message);
+  return 1;
+}
+
+MpiTransport::Held* MpiTransport::last_held(int peer, int tag) {
+  Held* last = nullptr;
+  for (auto& [id, held] : held_) {
+    if (held.peer == peer && held.owner.message.tag == tag) last = &held;
+  }
+  return last;
+}
+
+/// Admissions of one step and rank may be noticed in any order: the first message that waits leaves first.
+MpiTransport::Held MpiTransport::release(std::int64_t id) {
+  Held next = std::move(held_.at(id));
+  const int peer = next.peer;
+  const int tag = next.owner.message.tag;
+  for (auto it = held_.find(id); it != held_.begin();) {
+    --it;
+    if (it->second.peer == peer && it->second.owner.message.tag == tag) std::swap(it->second, next);
+  }
+  held_.erase(id);
+  return next;
 }
 
 /// True when something has left.
@@ -417,11 +465,15 @@ bool MpiTransport::send_admitted() {
   if (held_.empty()) return false;
   bool has_sent = false;
   for (const std::int64_t id : admission_->admitted()) {
-    const Held message = held_.extract(id).mapped();
-    Slot& slot = slots_[index(message.owner.slot)];
-    --slot.num_pending;
-    const int num_pending = start(true, message.peer, message.memory, message.bytes, message.owner);
-    if (message.owner.index >= 0) slot.user_sends[index(message.owner.index)].num_pending = num_pending;
+    const Held admitted = release(id);
+    Slot& slot = slots_[index(admitted.owner.slot)];
+    const auto leave = [&](const Held& message) {
+      --slot.num_pending;
+      const int num_pending = start(true, message.peer, message.memory, message.bytes, message.owner);
+      if (message.owner.index >= 0) slot.user_sends[index(message.owner.index)].num_pending = num_pending;
+    };
+    leave(admitted);
+    for (const Held& follower : admitted.followers) leave(follower);
     has_sent = true;
   }
   return has_sent;
@@ -458,15 +510,17 @@ void MpiTransport::post_deferred(const Flight& flight, int step) {
   StepState& state = slot.steps[index(step)];
   if (state.num_deferred == 0) return;
   const ChunkStep& chunk_step = flight.program->steps[index(step)];
+  int waiting_for = -1;  // what a rank sends is posted in the order in which it is sent
   for (std::size_t i = 0; i < state.recvs.size(); ++i) {
     Recv& recv = state.recvs[i];
-    if (recv.state != RecvState::kDeferred) continue;
+    if (recv.state != RecvState::kDeferred || chunk_step.recvs[i].peer == waiting_for) continue;
     if (recv.is_direct && chunk_step.overwrites_sent) {
       const Range target = range_of(flight, chunk_step.recvs[i].target);
       if (std::any_of(slot.user_sends.begin(), slot.user_sends.end(), [&](const UserSend& sent) {
             return sent.num_pending > 0 && sent.step < step && sent.range.meets(target);
           })) {
         if (!slot.is_posted_early) return;
+        waiting_for = chunk_step.recvs[i].peer;
         continue;
       }
     }

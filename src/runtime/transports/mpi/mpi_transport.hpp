@@ -144,6 +144,7 @@ class MpiTransport final : public Transport {
     std::byte* memory = nullptr;
     std::int64_t bytes = 0;
     Owner owner;
+    std::vector<Held> followers{};  // later ones of the step for the same rank, which it expects in this order
   };
 
   struct Failed {
@@ -161,12 +162,17 @@ class MpiTransport final : public Transport {
   /// Do messages of that many bytes carry the signature? Sender and receiver get the same answer.
   [[nodiscard]] bool is_framed(std::int64_t bytes) const;
   [[nodiscard]] bool has_come(const Recv& recv, int peer);
+  [[nodiscard]] bool is_direct(const Flight& flight, const ChunkStep& step, std::size_t message) const;
   [[nodiscard]] bool swaps(const Flight& flight, const ChunkStep& step, const Part& target) const;
   static Range range_of(const Flight& flight, const Part& part);
   void post(const Flight& flight, int step, std::size_t message);
   void post_deferred(const Flight& flight, int step);
   void send(const Flight& flight, int step, std::size_t message);
   void send_or_hold(const Held& message, int admission_tag);
+  int send_in_order(const Held& message);
+  /// The last message of a step that waits to be admitted by a rank; null: none does.
+  Held* last_held(int peer, int tag);
+  Held release(std::int64_t id);
   bool send_admitted();
   void expect(const Flight& flight);
   [[nodiscard]] bool may_write(const Flight& flight, int step);

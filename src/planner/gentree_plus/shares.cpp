@@ -1,0 +1,577 @@
+// Unequal shares: water-filling, level by level.
+//
+// Problem. The ranks of a tree reduce and own parts of the vector. Children of a switch exchange directly: each gets
+// what it is to own from the k - 1 others. How much should every child own, so that the busiest link direction or
+// server is as little busy as possible? Equal shares are best where children are alike. A slow child should own less,
+// down to nothing: then it only hands in its vector and gets the result.
+//
+// Notation. A child d of a switch v with k children owns X_d of what v's subtree owns (a part of the vector), the X_d
+// add up to 1. M_v is the load, in vectors, that crosses the link above v, each way, if AllReduce: 0 at the root.
+//
+//   d sends away 1 - X_d and is sent X_d by each of the k - 1 others; the AllGather does the same the other way round;
+//   what d owns of v's part takes part above v, too:             M_d = 1 + X_d W_v,   W_v = k - 2 + M_v.
+//   A server that owns X_d adds and reads X_d (k - 1 + ...) and X_d (k + 1 + ...) likewise.
+//
+// Idea. How much may d carry, if everything at and below it is to take T at most?
+//
+//   cap_d(T) = T / b_d for the link above d (b_d seconds per vector), for a server also 1 + T rho (calculation), and
+//   for a switch what its children can carry: all shares below it add up to 1, so M_d <= sum of (cap_e - 1) - (k_d -
+//   2), over children e with cap_e > 1. Who cannot even hand in its vector in time T gets no share: nothing helps it.
+//
+// From the root down, the least T for which the shares (cap_d(T) - 1) / W_v reach 1 is found by bisection at each
+// switch: these are the shares, and M_d is known for the next level. Calculation depends on the way to the root through
+// X itself, so this is repeated a few times. A server's link counts incast with the senders that its stage has.
+//
+// Groups. A switch with many children may exchange in groups first: a group is a switch without a link of its own.
+//
+// The stages. Children hold different cuts of the vector (where all shares are equal, digits are used). Every position
+// is held by one rank of each child; who owns it is found as for Asymmetric CPS, with shares of X_d times what a rank
+// holds. If that leaves a remainder, every stretch that is held by the same ranks is cut in the proportion of the X_d
+// instead.
+//
+// That is what chunks that follow each other cost. Where the model finds a vector too short for many of them, each
+// stage counts by itself, so mixtures with equal shares are priced, too; and on small trees shares move from child to
+// child as long as the exact price falls.
+//
+// Complexity: O(servers * height * iterations) for shares, O(pieces * log(pieces)) for owners. Only for trees of up to
+// kMaxShared servers in which the children of some switch differ.
+#include "planner/gentree_plus/shares.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "gar/algorithms.hpp"
+#include "planner/subtree.hpp"
+
+namespace gar::plus {
+
+namespace {
+
+constexpr double kEqual = 1e-9;      // shares that differ by less are equal
+constexpr double kNothing = 2e-3;    // of an equal share: not worth the messages
+constexpr double kLeastLoad = 1e-6;  // W of two children below the root, whose links do not care who owns what
+constexpr std::size_t kMaxPieces = 20'000;
+
+/// A server, a switch or a group of children.
+struct Part {
+  std::vector<std::size_t> children;  // indices of parts
+  NodeId node = 0;
+  bool is_group = false;  // a group has no link
+  LinkParams link;
+  ServerParams server;
+  std::int64_t num_ranks = 1;
+  double link_seconds = 0;  // b: per vector
+  double share = 1;         // X: of what the parent owns
+  double load = 0;          // M
+  double adds = 0;          // of the vector, above this part and per part of the vector that it owns
+  double accesses = 0;      // likewise
+  double rho = 0;           // servers: vectors that may be carried per second of calculation
+  [[nodiscard]] bool is_leaf() const { return children.empty(); }
+};
+
+class ShareTree {
+ public:
+  ShareTree(const Topology& topology, const ModelOptions& options, std::int64_t most_members)
+      : topology_(topology), options_(options), most_(std::max<std::int64_t>(most_members, 2)) {
+    root_ = add(topology.root());
+    parts_[root_].link = {};
+    find_link_seconds();
+  }
+
+  /// Finds the shares; false when they are equal everywhere.
+  bool find_shares(double strength) {
+    for (Part& p : parts_) p.share = 1;
+    for (const Part& p : parts_) {
+      for (const std::size_t c : p.children) parts_[c].share = 1 / static_cast<double>(p.children.size());
+    }
+    for (int pass = 0; pass < 4; ++pass) {
+      find_work();
+      parts_[root_].load = 0;
+      divide(root_);
+    }
+    bool differ = false;
+    for (const Part& p : parts_) {
+      double least = 1;
+      double most = 0;
+      const double equal = 1 / static_cast<double>(p.children.size());
+      double sum = 0;
+      for (const std::size_t c : p.children) {
+        double& x = parts_[c].share;
+        x = strength * x + (1 - strength) * equal;
+        if (x < kNothing * equal) x = 0;
+        sum += x;
+        least = std::min(least, x);
+        most = std::max(most, x);
+      }
+      for (const std::size_t c : p.children) parts_[c].share /= sum;
+      if (!p.children.empty() && most - least > kEqual) differ = true;
+    }
+    return differ;
+  }
+
+  /// The plan for these shares; null when it would have too many pieces.
+  FragmentPtr plan(std::int64_t num_units) {
+    units_ = num_units;
+    num_pieces_ = 0;
+    fragments_.clear();
+    FragmentPtr out = build(root_);
+    return num_pieces_ > kMaxPieces ? nullptr : out;
+  }
+
+  /// Moves a little from one child to another as long as that is cheaper. Returns the price.
+  double refine(std::int64_t num_units, const PriceOf& price, double least, int budget) {
+    for (const double amount : {0.1, 0.03, 0.01, 0.003}) {
+      for (bool is_better = true; is_better;) {
+        is_better = false;
+        for (const Part& p : parts_) {
+          for (const std::size_t from : p.children) {
+            for (const std::size_t to : p.children) {
+              if (from == to || parts_[from].share <= 0) continue;
+              if (budget-- <= 0) return least;
+              const double moved = std::min(amount, parts_[from].share);
+              const double before = parts_[from].share;
+              parts_[from].share = moved < before ? before - moved : 0;
+              parts_[to].share += moved;
+              const FragmentPtr tried = plan(num_units);
+              const double seconds = tried ? price(tried) : least;
+              if (seconds < least * (1 - 1e-6)) {
+                least = seconds;
+                is_better = true;
+              } else {
+                parts_[to].share -= moved;
+                parts_[from].share = before;
+              }
+            }
+          }
+        }
+      }
+    }
+    return least;
+  }
+
+  [[nodiscard]] std::vector<SwitchChoice> switches() const {
+    std::vector<SwitchChoice> out;
+    std::set<std::int32_t> seen;
+    const std::vector<std::int64_t> counts = instance_counts(topology_);
+    std::vector<std::int64_t> count_of(static_cast<std::size_t>(topology_.num_shapes()), 0);
+    for (NodeId id = 0; id < topology_.num_nodes(); ++id) {
+      count_of[static_cast<std::size_t>(topology_.shape(id))] += counts[static_cast<std::size_t>(id)];
+    }
+    for (const auto& [index, fragment] : fragments_) {
+      const Part& p = parts_[index];
+      if (p.is_group || !seen.insert(topology_.shape(p.node)).second) continue;
+      SwitchChoice c;
+      c.node = p.node;
+      c.name = topology_.node(p.node).name;
+      c.count = count_of[static_cast<std::size_t>(topology_.shape(p.node))];
+      c.factors = fan_ins(p);
+      const bool is_even = c.factors.empty() ? false : !is_unequal(p);
+      c.algorithm = !is_even ? "shares" : c.factors.size() == 1 ? "cps" : "hcps";
+      if (!is_even) c.shares = words(p);
+      out.push_back(std::move(c));
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::vector<std::pair<FragmentPtr, NodeId>> fragments() const {
+    std::vector<std::pair<FragmentPtr, NodeId>> out;
+    std::set<std::int32_t> seen;
+    for (const auto& [index, fragment] : fragments_) {
+      const Part& p = parts_[index];
+      if (p.is_group || !seen.insert(topology_.shape(p.node)).second) continue;
+      out.emplace_back(fragment, p.node);
+    }
+    return out;
+  }
+
+ private:
+  // --- the tree ------------------------------------------------------------------------------------------------------
+
+  std::size_t store(Part part) {
+    parts_.push_back(std::move(part));
+    return parts_.size() - 1;
+  }
+
+  std::size_t add(NodeId id) {
+    const Node& node = topology_.node(id);
+    Part part;
+    part.node = id;
+    part.link = node.uplink;
+    part.server = known_to(options_.kind, node.server);
+    std::vector<std::size_t> children;
+    for (const ChildRun& run : node.children) {
+      for (std::int64_t c = 0; c < run.count; ++c) children.push_back(add(run.node));
+    }
+    part.num_ranks = topology_.num_servers(id);
+    if (children.size() == 1) {  // a switch that only passes on: of two links the slower one counts
+      Part& below = parts_[children.front()];
+      if (part.link.beta > below.link.beta) below.link = part.link;
+      return children.front();
+    }
+    part.children = grouped(std::move(children), id);
+    return store(std::move(part));
+  }
+
+  // Neighbours in groups of up to most_, as even as possible, until few enough are left.
+  std::vector<std::size_t> grouped(std::vector<std::size_t> children, NodeId id) {
+    const auto most = static_cast<std::size_t>(most_);
+    while (children.size() > most) {
+      const std::size_t num_groups = std::max<std::size_t>((children.size() + most - 1) / most, 2);
+      std::vector<std::size_t> groups;
+      for (std::size_t g = 0; g < num_groups; ++g) {
+        const std::size_t begin = children.size() * g / num_groups;
+        const std::size_t end = children.size() * (g + 1) / num_groups;
+        if (end - begin == 1) {
+          groups.push_back(children[begin]);
+          continue;
+        }
+        Part group;
+        group.node = id;
+        group.is_group = true;
+        group.num_ranks = 0;
+        group.children.assign(children.begin() + static_cast<std::ptrdiff_t>(begin),
+                              children.begin() + static_cast<std::ptrdiff_t>(end));
+        for (const std::size_t c : group.children) group.num_ranks += parts_[c].num_ranks;
+        groups.push_back(store(std::move(group)));
+      }
+      children = std::move(groups);
+    }
+    return children;
+  }
+
+  // Links with the incast of the stage that has most senders.
+  void find_link_seconds() {
+    std::vector<std::size_t> parent(parts_.size(), parts_.size());
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      for (const std::size_t c : parts_[i].children) parent[c] = i;
+    }
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      Part& p = parts_[i];
+      std::int64_t senders = 1;
+      for (std::size_t v = parent[i]; v < parts_.size(); v = parts_[v].is_group ? parent[v] : parts_.size()) {
+        const auto others = static_cast<std::int64_t>(parts_[v].children.size()) - 1;
+        senders = std::max(senders, p.is_leaf() ? others : std::max(p.num_ranks, others * p.num_ranks));
+      }
+      const double w = static_cast<double>(senders) + (options_.degree == IncastDegree::kParticipants ? 1 : 0);
+      p.link_seconds = p.is_group || i == root_ ? 0 : p.link.beta;
+      if (p.link_seconds > 0 && has_incast_and_memory(options_.kind)) {
+        p.link_seconds += std::max(w - p.link.incast_threshold, 0.0) * p.link.epsilon;
+      }
+    }
+  }
+
+  // --- the shares ----------------------------------------------------------------------------------------------------
+
+  // What calculation every server has for what it carries, with the shares at hand: parents before children.
+  void find_work() {
+    parts_[root_].adds = 0;
+    parts_[root_].accesses = 0;
+    parts_[root_].load = 0;
+    for (std::size_t i = parts_.size(); i-- > 0;) {
+      const Part& v = parts_[i];
+      const auto k = static_cast<double>(v.children.size());
+      for (const std::size_t c : v.children) {
+        Part& d = parts_[c];
+        const double spread = k - 2 + v.load + kLeastLoad;
+        d.load = 1 + d.share * spread;
+        d.adds = d.share * (k - 1 + v.adds);
+        d.accesses = d.share * (k + 1 + v.accesses);
+        const double seconds = d.server.gamma * (k - 1 + v.adds) + d.server.delta * (k + 1 + v.accesses);
+        d.rho = seconds > 0 ? spread / seconds : std::numeric_limits<double>::infinity();
+      }
+    }
+  }
+
+  // The most that part i may carry, in vectors, when everything at and below it takes `seconds` per vector.
+  double cap(std::size_t i, double seconds) const {
+    const Part& p = parts_[i];
+    double most = p.link_seconds > 0 ? seconds / p.link_seconds : std::numeric_limits<double>::infinity();
+    if (p.is_leaf()) return std::min(most, 1 + seconds * p.rho);
+    double below = 2 - static_cast<double>(p.children.size()) - kLeastLoad;
+    for (const std::size_t c : p.children) below += std::max(cap(c, seconds) - 1, 0.0);
+    return std::min(most, below);
+  }
+
+  // Shares of the children of part i, which carries `load`.
+  void divide(std::size_t i) {
+    const std::vector<std::size_t>& children = parts_[i].children;
+    if (children.empty()) return;
+    const double spread = static_cast<double>(children.size()) - 2 + parts_[i].load + kLeastLoad;
+    std::vector<double> share(children.size());
+    const auto fill = [&](double seconds) {
+      double sum = 0;
+      for (std::size_t c = 0; c < children.size(); ++c) {
+        share[c] = std::clamp((cap(children[c], seconds) - 1) / spread, 0.0, 1.0);
+        sum += share[c];
+      }
+      return sum;
+    };
+    double low = 0;
+    double high = 1e-12;
+    while (fill(high) < 1 && high < 1e12) high *= 2;
+    for (int step = 0; step < 60; ++step) {
+      const double middle = (low + high) / 2;
+      (fill(middle) < 1 ? low : high) = middle;
+    }
+    const double sum = fill(high);
+    for (std::size_t c = 0; c < children.size(); ++c) {
+      Part& d = parts_[children[c]];
+      d.share = sum > 0 ? share[c] / sum : 1 / static_cast<double>(children.size());
+      d.load = 1 + d.share * spread;
+    }
+    for (const std::size_t c : children) divide(c);
+  }
+
+  // --- the plan ------------------------------------------------------------------------------------------------------
+
+  FragmentPtr build(std::size_t i) {
+    const Part& p = parts_[i];
+    if (p.is_leaf()) return nullptr;
+    FragmentRuns runs;
+    for (const std::size_t c : p.children) {
+      FragmentPtr child = build(c);
+      if (num_pieces_ > kMaxPieces) return nullptr;
+      if (!runs.empty() && is_same(runs.back().first, child)) {
+        ++runs.back().second;
+      } else {
+        runs.emplace_back(std::move(child), 1);
+      }
+    }
+    const std::string label = fmt::format("{} level", topology_.node(p.node).name);
+    bool is_even = true;
+    for (const std::size_t c : p.children) {
+      is_even = is_even && std::abs(parts_[c].share * static_cast<double>(p.children.size()) - 1) <= kEqual;
+    }
+    is_even = is_even && std::all_of(runs.begin() + 1, runs.end(),
+                                     [&](const auto& run) { return holds_same(run.first, runs[0].first, units_); });
+    FragmentPtr out = is_even
+                          ? digits_fragment(std::move(runs), {{static_cast<std::int64_t>(p.children.size())}}, label)
+                          : placed(p, std::move(runs), label + ", shares that fit");
+    fragments_.emplace_back(i, out);
+    return out;
+  }
+
+  // Children that hold different cuts, or are to own unequal shares.
+  FragmentPtr placed(const Part& p, FragmentRuns runs, std::string label) {
+    std::vector<std::vector<Piece>> held;
+    auto f = std::make_shared<Fragment>();
+    for (const auto& [child, count] : runs) {
+      for (std::int64_t c = 0; c < count; ++c) {
+        std::vector<Piece> one = child ? placement_of(child, units_) : std::vector<Piece>{{0, units_, 0}};
+        for (Piece& piece : one) piece.owner += static_cast<std::int32_t>(f->num_ranks);
+        held.push_back(std::move(one));
+        f->num_ranks += ranks_of(child);
+      }
+    }
+    std::vector<Piece> target = scheduled(p, held, f->num_ranks);
+    if (target.empty()) target = proportional(p, held);
+    num_pieces_ += target.size();
+    std::set<std::int32_t> owners;
+    for (const Piece& piece : target) owners.insert(piece.owner);
+    f->num_active = static_cast<std::int64_t>(owners.size());
+    f->children = std::move(runs);
+    f->label = std::move(label);
+    f->stages = {{StageKind::kPlace, 1, 1, std::move(target)}};
+    return f;
+  }
+
+  // As in Asymmetric CPS, with few pieces; nothing when some rank gets another share than it should.
+  std::vector<Piece> scheduled(const Part& p, const std::vector<std::vector<Piece>>& held,
+                               std::int64_t num_ranks) const {
+    std::vector<double> wanted(static_cast<std::size_t>(num_ranks), 0);
+    for (std::size_t c = 0; c < held.size(); ++c) {
+      for (const Piece& piece : held[c]) {
+        wanted[static_cast<std::size_t>(piece.owner)] +=
+            static_cast<double>(piece.end - piece.begin) * parts_[p.children[c]].share;
+      }
+    }
+    std::vector<std::int64_t> shares;
+    double sum = 0;
+    std::int64_t given = 0;
+    for (const double w : wanted) {
+      sum += w;
+      const auto reached = std::min(static_cast<std::int64_t>(std::llround(sum)), units_);
+      shares.push_back(w > 0 ? reached - given : 0);
+      given += shares.back();
+    }
+    std::vector<Piece> target = acps_target(held, num_ranks, units_, shares);
+    for (const Piece& piece : target) shares[static_cast<std::size_t>(piece.owner)] -= piece.end - piece.begin;
+    const double slack = 1e-6 * static_cast<double>(units_);
+    for (std::size_t r = 0; r < shares.size(); ++r) {
+      if (std::abs(static_cast<double>(shares[r])) > (wanted[r] > 0 ? slack : 0)) return {};
+    }
+    return target;
+  }
+
+  // Every stretch that is held by the same ranks, in the proportion of the children's shares.
+  std::vector<Piece> proportional(const Part& p, const std::vector<std::vector<Piece>>& held) const {
+    std::set<std::int64_t> cuts;
+    for (const auto& child : held) {
+      for (const Piece& piece : child) cuts.insert(piece.begin);
+    }
+    cuts.insert(units_);
+    std::vector<std::size_t> at(held.size(), 0);
+    std::vector<Piece> target;
+    std::vector<std::size_t> order(held.size());
+    for (std::size_t c = 0; c < order.size(); ++c) order[c] = c;
+    for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut) {
+      const std::int64_t begin = *cut;
+      const std::int64_t end = *std::next(cut);
+      std::int64_t reached = begin;
+      double sum = 0;
+      for (std::size_t n = 0; n < order.size(); ++n) {
+        const std::size_t c = order[n];
+        while (held[c][at[c]].end <= begin) ++at[c];
+        const double share = parts_[p.children[c]].share;
+        if (share <= 0) continue;
+        sum += share;
+        const std::int64_t next = sum > 1 - kEqual ? end : begin + std::llround(sum * static_cast<double>(end - begin));
+        if (next <= reached) continue;
+        const std::int32_t owner = held[c][at[c]].owner;
+        if (!target.empty() && target.back().owner == owner) {
+          target.back().end = next;
+        } else {
+          target.push_back({reached, next, owner});
+        }
+        reached = next;
+      }
+      std::reverse(order.begin(), order.end());  // whoever came last comes first: often the same owner goes on
+    }
+    return target;
+  }
+
+  // --- words ---------------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool is_unequal(const Part& p) const {
+    return std::any_of(p.children.begin(), p.children.end(), [&](std::size_t c) {
+      const Part& d = parts_[c];
+      return std::abs(d.share * static_cast<double>(p.children.size()) - 1) > kEqual || (d.is_group && is_unequal(d));
+    });
+  }
+
+  // Members of the groups at a switch, the innermost ones first.
+  [[nodiscard]] std::vector<std::int64_t> fan_ins(const Part& p) const {
+    std::vector<std::int64_t> out;
+    for (const Part* at = &p;;) {
+      out.insert(out.begin(), static_cast<std::int64_t>(at->children.size()));
+      const auto group =
+          std::find_if(at->children.begin(), at->children.end(), [&](std::size_t c) { return parts_[c].is_group; });
+      if (group == at->children.end()) return out;
+      at = &parts_[*group];
+    }
+  }
+
+  void list(const Part& p, double share, std::vector<double>& out) const {
+    for (const std::size_t c : p.children) {
+      const Part& d = parts_[c];
+      if (d.is_group) {
+        list(d, share * d.share, out);
+      } else {
+        out.push_back(share * d.share);
+      }
+    }
+  }
+
+  [[nodiscard]] std::string words(const Part& p) const {
+    std::vector<double> shares;
+    list(p, 1, shares);
+    const auto num_none = std::count(shares.begin(), shares.end(), 0.0);
+    double least = 1;
+    double most = 0;
+    for (const double x : shares) {
+      if (x > 0) least = std::min(least, x);
+      most = std::max(most, x);
+    }
+    std::string out = most - least > 5e-4 ? fmt::format("{:.1f}% to {:.1f}% each", 100 * least, 100 * most)
+                                          : fmt::format("{:.1f}% each", 100 * most);
+    if (num_none > 0) out += fmt::format(", {} of {} children own nothing", num_none, shares.size());
+    return out;
+  }
+
+  const Topology& topology_;
+  ModelOptions options_;
+  std::int64_t most_;
+  std::vector<Part> parts_;  // children before parents
+  std::size_t root_ = 0;
+  std::int64_t units_ = 1;
+  std::size_t num_pieces_ = 0;
+  std::vector<std::pair<std::size_t, FragmentPtr>> fragments_;  // of parts, children first
+};
+
+}  // namespace
+
+bool may_share_unequally(const Topology& topology) {
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    const std::vector<ChildRun>& children = topology.node(id).children;
+    for (const ChildRun& run : children) {
+      if (topology.shape(run.node) != topology.shape(children.front().node)) return true;
+    }
+  }
+  return false;
+}
+
+std::optional<SharedPlan> plan_with_shares(const Topology& topology, const ModelOptions& options,
+                                           const std::vector<ShareOptions>& variants, std::int64_t num_units,
+                                           const PriceOf& price, int num_refined) {
+  struct Best {
+    double strength = 0;
+    double seconds = std::numeric_limits<double>::infinity();
+  };
+  std::map<std::int64_t, std::pair<ShareTree, Best>> trees;
+  for (const ShareOptions& variant : variants) {
+    auto& [tree, best] =
+        trees.try_emplace(variant.most_members, ShareTree(topology, options, variant.most_members), Best{})
+            .first->second;
+    if (!tree.find_shares(variant.strength)) continue;
+    const FragmentPtr fragment = tree.plan(num_units);
+    if (!fragment) continue;
+    const double seconds = price(fragment);
+    if (seconds < best.seconds) best = {variant.strength, seconds};
+  }
+  ShareTree* cheapest = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (auto& [members, one] : trees) {
+    auto& [tree, best] = one;
+    if (best.strength == 0) continue;
+    tree.find_shares(best.strength);
+    if (num_refined > 0) best.seconds = tree.refine(num_units, price, best.seconds, num_refined);
+    if (best.seconds >= least) continue;
+    least = best.seconds;
+    cheapest = &tree;
+  }
+  if (cheapest == nullptr) return std::nullopt;
+  FragmentPtr fragment = cheapest->plan(num_units);
+  return SharedPlan{std::move(fragment), cheapest->switches(), cheapest->fragments()};
+}
+
+// A switch costs what everything below it costs, less its slowest child.
+void price_switches(SharedPlan& plan, const Topology& topology, double size_floats, const ModelOptions& options,
+                    std::int64_t num_units) {
+  std::map<std::int32_t, Terms> whole;
+  for (std::size_t i = 0; i < plan.switches.size(); ++i) {
+    SwitchChoice& choice = plan.switches[i];
+    const auto& [fragment, node] = plan.fragments[i];
+    const Terms total =
+        PricedPlan(to_plan(fragment, "", num_units), subtree(topology, node), options).cost(size_floats);
+    Terms slowest;
+    for (const ChildRun& run : topology.node(node).children) {
+      NodeId child = run.node;
+      while (topology.num_children(child) == 1) child = topology.node(child).children.front().node;
+      const auto it = whole.find(topology.shape(child));
+      if (it != whole.end() && it->second.total() > slowest.total()) slowest = it->second;
+    }
+    whole[topology.shape(node)] = total;
+    choice.terms = total - slowest;
+  }
+}
+
+}  // namespace gar::plus

@@ -1,0 +1,186 @@
+// Unequal shares: they are proved and right on seeded random trees, never dearer than equal ones, as good as the best
+// of a fine grid where trees are small, equal where networks are, and nothing for those who are too slow.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gar/algorithms.hpp"
+#include "gar/model.hpp"
+#include "gar/plan.hpp"
+#include "gar/planner.hpp"
+#include "gar/simulate.hpp"
+#include "gar/topology.hpp"
+#include "gar/verify.hpp"
+#include "support/random_topology.hpp"
+#include "support/slow_build.hpp"
+
+namespace gar {
+namespace {
+
+constexpr double kTie = 1e-12;
+
+PlanAnswer planned(const Topology& topology, double size, bool shares) {
+  PlanRequest request{.topology = topology, .size_floats = size};
+  request.model.shares = shares;
+  return plan(request);
+}
+
+/// What every rank owns when everything is reduced.
+std::vector<double> owned(const Plan& plan) {
+  std::vector<double> out(static_cast<std::size_t>(plan.num_ranks), 0);
+  const PlanIndex index(plan);
+  for (const Piece& p : index.placement_after(plan.root)) {
+    out[static_cast<std::size_t>(p.owner)] +=
+        static_cast<double>(p.end - p.begin) / static_cast<double>(plan.num_units);
+  }
+  return out;
+}
+
+Node server_node(const char* name, double beta) {
+  Node node;
+  node.name = name;
+  node.alpha = 1e-5;
+  node.uplink = {beta, 0, 99};
+  node.server = {1e-11, 1e-11, 1e-6};
+  return node;
+}
+
+Node switch_node(const char* name, double beta, std::vector<ChildRun> children) {
+  Node node;
+  node.name = name;
+  node.alpha = 1e-5;
+  node.uplink = {beta, 0, 99};
+  node.children = std::move(children);
+  return node;
+}
+
+// Eight racks of four servers, one of them behind a cable of a tenth of the others' speed. That cable must carry the
+// whole vector once each way, 1 s; with equal shares it carries 7/4 of that.
+TEST(Shares, OneSlowCable) {
+  const Topology topology("one-slow-cable",
+                          {server_node("server", 1.28e-9), switch_node("rack", 1e-9, {{0, 4}}),
+                           switch_node("slow", 1e-8, {{0, 4}}), switch_node("root", 0, {{1, 7}, {2, 1}})},
+                          3);
+  const PlanAnswer best = planned(topology, 1e8, true);
+  EXPECT_DOUBLE_EQ(best.bound.seconds(), 1.0);
+  EXPECT_LE(best.seconds(), 1.03);
+  EXPECT_GE(best.seconds(), 1.0);
+  const VerifyReport report = verify(best.plan);
+  EXPECT_TRUE(report.ok) << report.problem;
+  const std::vector<double> shares = owned(best.plan);
+  for (std::size_t r = 28; r < 32; ++r) EXPECT_EQ(shares[r], 0) << "rank " << r;  // no share at all
+  EXPECT_LE(simulate(best.plan, topology, 1e8).seconds, 1.03);
+}
+
+TEST(Shares, AreProvedAndNeverDearerOnRandomTrees) {
+  int num_better = 0;
+  for (std::uint64_t seed = 1; seed <= test::in_slow_build(30U, 300U); ++seed) {
+    std::mt19937_64 random(seed);
+    test::RandomTopologyOptions options;
+    options.min_servers = 2;
+    options.max_servers = 40;
+    options.max_levels = 3;
+    options.uneven_probability = 0.5;
+    options.decades = 0.5;
+    options.same_per_level = false;
+    const Topology topology = test::random_topology(random, options);
+    const double size = std::pow(10.0, 5 + static_cast<double>(random() % 5));
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + std::to_string(topology.num_servers()) + " servers, " +
+                 std::to_string(size) + " floats");
+    const PlanAnswer equal = planned(topology, size, false);
+    const PlanAnswer best = planned(topology, size, true);
+    EXPECT_LE(best.seconds(), equal.seconds() * (1 + kTie));
+    EXPECT_GE(best.seconds(), best.bound.seconds() * (1 - 1e-9));
+    if (best.seconds() >= equal.seconds()) continue;
+    ++num_better;
+    const VerifyReport report = verify(best.plan);
+    ASSERT_TRUE(report.ok) << report.problem;
+    for (const Collective half : {Collective::kReduceScatter, Collective::kAllGather}) {
+      if (!has_halves(best.plan)) continue;
+      const VerifyReport half_report = verify(as_collective(best.plan, half));
+      ASSERT_TRUE(half_report.ok) << to_string(half) << ": " << half_report.problem;
+    }
+  }
+  EXPECT_GT(num_better, 10);
+}
+
+TEST(Shares, AreEqualWhereNetworksAre) {
+  for (const char* name : {"star:8", "tree:4x6", "sym384", "fattree:4"}) {
+    const Topology topology = topology_from_spec(name);
+    EXPECT_EQ(planned(topology, 1e8, true).plan, planned(topology, 1e8, false).plan) << name;
+  }
+}
+
+/// All shares in steps of 1/grid, in one step on a star: the least price in the best number of chunks.
+double best_of_grid(const Topology& star, double size, std::int64_t grid) {
+  const std::int64_t n = star.num_servers();
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<std::int64_t> share(static_cast<std::size_t>(n), 0);
+  ModelOptions options;
+  options.overlap = true;
+  const auto offer = [&] {
+    Plan plan;
+    plan.algorithm = "grid";
+    plan.num_ranks = n;
+    plan.num_units = grid * 1'000'000;
+    Stage stage{StageKind::kPlace, 1, 1, {}};
+    std::int64_t at = 0;
+    for (std::int64_t r = 0; r < n; ++r) {
+      const std::int64_t end = at + share[static_cast<std::size_t>(r)] * 1'000'000;
+      if (end > at) stage.target.push_back({at, end, static_cast<std::int32_t>(r)});
+      at = end;
+    }
+    plan.subplans = {{{{kLeaf, n}}, {stage}, "grid"}};
+    plan.root = 0;
+    const PricedPlan priced(plan, star, options);
+    const std::int64_t limit = std::min<std::int64_t>(1 << 14, static_cast<std::int64_t>(size));
+    least = std::min(least, priced.pipelined_cost(size, priced.best_chunks(size, limit)).total());
+  };
+  const auto fill = [&](auto&& self, std::size_t r, std::int64_t left) -> void {
+    if (r + 1 == share.size()) {
+      share[r] = left;
+      offer();
+      return;
+    }
+    for (std::int64_t x = 0; x <= left; ++x) {
+      share[r] = x;
+      self(self, r + 1, left - x);
+    }
+  };
+  fill(fill, 0, grid);
+  return least;
+}
+
+TEST(Shares, AreWithinOnePercentOfTheBestOfAGrid) {
+  double worst = 1;
+  for (std::uint64_t seed = 1; seed <= test::in_slow_build(6U, 60U); ++seed) {
+    std::mt19937_64 random(seed);
+    const auto n = static_cast<std::int64_t>(3 + random() % 2);
+    std::vector<Node> nodes;
+    std::vector<ChildRun> children;
+    for (std::int64_t r = 0; r < n; ++r) {
+      const auto spread = [&] { return std::pow(10.0, static_cast<double>(random() >> 11) * 0x1.0p-53); };
+      nodes.push_back(server_node(("server" + std::to_string(r)).c_str(), 1e-9 * spread()));
+      nodes.back().server = {1e-10 * spread(), 5e-11 * spread(), 1e-6};
+      children.push_back({static_cast<NodeId>(r), 1});
+    }
+    nodes.push_back(switch_node("root", 0, children));
+    const Topology star("star", nodes, static_cast<NodeId>(n));
+    for (const double size : {1e5, 1e6, 1e7, 1e8}) {
+      const double best = planned(star, size, true).seconds();
+      const double grid = best_of_grid(star, size, n == 3 ? 24 : 14);
+      worst = std::max(worst, best / grid);
+      EXPECT_LE(best, grid * 1.01) << "seed " << seed << ", " << size << " floats";
+    }
+  }
+  RecordProperty("worst", std::to_string(worst));
+}
+
+}  // namespace
+}  // namespace gar
