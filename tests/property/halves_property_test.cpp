@@ -82,8 +82,8 @@ TEST_P(Halves, AreNeverDearerThanANamedAlgorithm) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Collectives, Halves, ::testing::Values(Collective::kReduceScatter, Collective::kAllGather),
-                         [](const auto& info) {
-                           return info.param == Collective::kAllGather ? "AllGather" : "ReduceScatter";
+                         [](const auto& test) {
+                           return test.param == Collective::kAllGather ? "AllGather" : "ReduceScatter";
                          });
 
 // A star of 8 servers with 2 s/float each: 7/8 of the vector enters and leaves every one of them. A rack of 6 beside

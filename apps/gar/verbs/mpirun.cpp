@@ -178,8 +178,8 @@ Launcher find_launcher(const std::string& name, const std::string& mpi) {
   Launcher out;
   out.path = path_of_launcher(name);
   const LauncherKind kind = launcher_kind(name);
-  const std::optional<MpiLibrary> wish =
-      mpi.empty() ? std::nullopt : std::optional(mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi);
+  std::optional<MpiLibrary> wish;
+  if (!mpi.empty()) wish = mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;
   std::optional<MpiLibrary> found;
   if (kind == LauncherKind::kMpi) {
     found = library_of(out.path);
