@@ -1,5 +1,5 @@
-/* What an MPI_Allreduce takes in a program that knows nothing of gar: calls WARM_CALLS BATCHES BYTES... prints the microseconds of a
- * call for every size: the median of batches, in each the slowest rank's. bench/calls.sh runs it. */
+/* What an MPI_Allreduce takes in a program that knows nothing of gar: calls WARM_CALLS BATCHES BYTES... prints the
+ * microseconds of a call for every size: the median of batches, in each the slowest rank's. bench/calls.sh runs it. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

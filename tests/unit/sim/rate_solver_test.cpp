@@ -411,7 +411,7 @@ void expect_fair(Flows& flows, std::size_t num_links) {
 struct RandomCase {
   bool keeps_paths = false;  // in the solver; then every flow stands for one
   bool has_incast = false;
-  bool on_graph = false;  // of bottlenecks
+  bool on_graph = false;            // of bottlenecks
   double share_of_equal_flows = 0;  // so that many end together
 };
 
