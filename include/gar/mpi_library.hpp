@@ -2,13 +2,13 @@
 // that have no MPI, or do not know yet which one, read such texts as well.
 #pragma once
 
-#include "gar/language.hpp"
-
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "gar/language.hpp"
 
 namespace gar {
 

@@ -1,10 +1,10 @@
 // What a failure means for people and for scripts: a message and an exit code.
 #pragma once
 
-#include "gar/language.hpp"
-
 #include <exception>
 #include <string>
+
+#include "gar/language.hpp"
 
 namespace gar::measure {
 

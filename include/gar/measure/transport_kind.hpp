@@ -1,10 +1,10 @@
 // What connects the ranks of a measurement, as people name it: "auto", "shm", "cuda-ipc".
 #pragma once
 
-#include "gar/language.hpp"
-
 #include <optional>
 #include <string_view>
+
+#include "gar/language.hpp"
 
 namespace gar::measure {
 
