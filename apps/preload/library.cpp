@@ -98,6 +98,8 @@ void Library::start() {
       options_.timeout_s = kNoLimit;
       options_.unbinds_thread = true;
       options_ = with_environment(options_, size, true);
+      // What is compared with the MPI library's own function is not that function.
+      if (settings_.compares && !options_.explores) options_.explores = false;
       num_fake_hosts_ = fake_hosts_from_environment();
       limit_ = environment::number(environment::kLimit).value_or(1);
     } catch (const std::exception& e) {

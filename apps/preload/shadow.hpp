@@ -44,7 +44,9 @@ class Shadow {
   /// What was measured (docs/runtime.md).
   [[nodiscard]] Decisions decisions() const { return communicator_.decisions(); }
   /// Does nobody want to know of its operations?
-  [[nodiscard]] bool is_unobserved() const { return !observer_.on_run && check_comm_.get() == MPI_COMM_NULL; }
+  [[nodiscard]] bool is_unobserved() const {
+    return !observer_.on_run && !observer_.on_time && check_comm_.get() == MPI_COMM_NULL;
+  }
   /// A blocking call of which nobody wants to know.
   void run_unobserved(const CollectiveCall& call);
   /// Throws what the runtime throws.
