@@ -16,7 +16,7 @@ build=build/lint
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DGAR_UNITY=ON \
   -DGAR_BUILD_TESTS=OFF -DGAR_BUILD_BENCH=OFF -DGAR_BUILD_EXAMPLES=OFF >/dev/null
 mapfile -t units < <(sed -nE 's/^ *"file": "(.*\.(cpp|cxx))",?$/\1/p' "$build/compile_commands.json" |
-  grep -vE '/cmake_pch\.|/paper_text\.cpp$' | sort -u)
+  grep -vE '/cmake_pch\.|/(paper|topology)_text\.cpp$' | sort -u)
 # What needs an MPI is checked where there is one.
 checked=$(printf '%s\n' "${units[@]}" && sed -nE 's/^#include "(.*\.cpp)"$/\1/p' "${units[@]}")
 for file in "${files[@]}"; do
