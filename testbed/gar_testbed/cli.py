@@ -101,6 +101,8 @@ def _add_up(sub):
     shape.add_argument("--hosts", type=_positive, metavar="N", help="N hosts on one switch")
     shape.add_argument("--tree", metavar="RxH", help="R racks of H hosts below a root switch")
     sub.add_argument("--rate", default="25mbit", help="of every cable, both directions (default: %(default)s)")
+    sub.add_argument("--cable", action="append", default=[], metavar="HOST=RATE",
+                     help="another rate for one host's cable, such as h3=5mbit; may be repeated")
     sub.add_argument("--queue", default="32kb", help="buffer of a switch port towards a host (default: %(default)s)")
     sub.add_argument("--uplink", metavar="RATE", help="of the racks' uplinks (default: twice --rate)")
     sub.add_argument("--uplink-queue", metavar="SIZE", help="buffer at both ends of an uplink (default: twice --queue)")
@@ -158,8 +160,22 @@ def layout_of(args):
         layout.num_hosts = layout.num_racks * int(match.group(2))
         layout.uplink_rate = units.parse_rate(args.uplink) if args.uplink else 2 * layout.rate
         layout.uplink_queue = units.parse_size(args.uplink_queue) if args.uplink_queue else 2 * layout.queue
+    layout.cables = _cables(layout, args.cable)
     layout.check()
     return layout
+
+
+def _cables(layout, words):
+    rates = {}
+    for word in words:
+        host, is_pair, rate = word.partition("=")
+        if not is_pair:
+            raise UsageError("--cable '%s'; accepted: a host and its rate, such as h3=5mbit" % word)
+        index = layout.host_index(host)
+        if index in rates:
+            raise UsageError("--cable '%s': %s has a rate already" % (word, layout.host(index)))
+        rates[index] = units.parse_rate(rate)
+    return [[index, rate] for index, rate in sorted(rates.items())]
 
 
 def _up(args, _command):

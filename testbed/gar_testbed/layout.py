@@ -28,6 +28,7 @@ class Layout:
     tcp: str = "bbr"
     rto_min_s: float = 0.010
     mtu: int = 1500
+    cables: list = dataclasses.field(default_factory=list)  # [number of a host, bit/s]: not as fast as the others
 
     def check(self):
         check_name(self.name)
@@ -82,6 +83,9 @@ class Layout:
     def mac(self, index):
         return "02:67:61:72:00:%02x" % (index + 1)
 
+    def cable_rate(self, index):
+        return dict(self.cables).get(index, self.rate)
+
     def burst(self, rate):
         """Bytes that tbf lets pass at once: small beside the queue, yet enough for the timers of fast links."""
         return max(16000, 2 * self.frame_bytes, round(rate / 8 * 0.32e-3))
@@ -91,7 +95,8 @@ class Layout:
         return 32 / rate * self.frame_bytes / (self.mtu - TCP_IP_BYTES)
 
     def describe(self):
-        cables = "%s cables, queue %s" % (format_rate(self.rate), format_size(self.queue))
+        others = "".join(", %s %s" % (self.host(i), format_rate(rate)) for i, rate in self.cables)
+        cables = "%s cables%s, queue %s" % (format_rate(self.rate), others, format_size(self.queue))
         if not self.num_racks:
             return "%d hosts on one switch, %s, %s" % (self.num_hosts, cables, self.tcp)
         return "%d racks of %d hosts, %s, uplinks %s, queue %s, %s" % (

@@ -128,12 +128,14 @@ def _make_cables(layout):
         lines += ["link set p%d master br%d up" % (i, i // layout.hosts_per_rack), "link set c%d master ctl up" % i]
     _ip_batch(layout.switch, lines)
     _shape(layout, layout.switch, ["p%d" % i for i in range(layout.num_hosts)], layout.rate, layout.queue)
+    for i, rate in layout.cables:
+        _shape(layout, layout.switch, ["p%d" % i], rate, layout.queue)
 
 
 def _configure_host(layout, index):
     host = layout.host(index)
     _quiet(host)
-    _shape(layout, host, ["eth0"], layout.rate, HOST_QUEUE_BYTES)
+    _shape(layout, host, ["eth0"], layout.cable_rate(index), HOST_QUEUE_BYTES)
     lines = ["link set lo mtu 1500 up", "addr add %s/%s dev eth0" % (layout.address(index), SUBNET.split("/")[1]),
              "addr add %s/16 dev ctl0" % layout.control_address(index), "link set eth0 up", "link set ctl0 up",
              "route replace %s dev eth0 src %s rto_min %gms" % (SUBNET, layout.address(index), layout.rto_min_s * 1e3)]

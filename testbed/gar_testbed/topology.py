@@ -65,6 +65,10 @@ def make(layout, measured, num_ranks=0, ranks_per_host=1):
             ranks = min(ranks_per_host, num_ranks - i * ranks_per_host)
             node = {"name": layout.host(i), "class": "cable",
                     "children": [{"name": "rank%d" % r, "class": ["memory", "cpu"]} for r in range(ranks)]}
+        slower = layout.rate / layout.cable_rate(i)
+        if slower != 1:
+            node["beta"] = layout.seconds_per_float(layout.cable_rate(i))
+            node["epsilon"] = cable["epsilon"] * slower
         hosts.append(node)
     classes = {"cable": {"alpha": alpha, "beta": layout.seconds_per_float(layout.rate), **cable}, "cpu": cpu}
     if ranks_per_host > 1:

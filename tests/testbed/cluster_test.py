@@ -158,6 +158,13 @@ class Star(Case):
             transfer("h0", "h1", 1000)
             self.assertNotIn("cut", cluster("status").stdout)
 
+    def test_a_slow_cable(self):
+        self.assertIn("%s-h1 5mbit" % NAME, cluster("up", "--hosts", 2, "--cable", "h1=5mbit").stdout)
+        self.assertIn("h1 5mbit", cluster("status").stdout)
+        for source, target in (("h0", "h1"), ("h1", "h0")):
+            self.assertGreater(transfer(source, target, 500000), 0.9 * 500000 * 8 / 5e6)
+        self.check_topology()
+
     def check_runs(self, flavour):
         result = cluster("run", "--mpi", flavour, "--", "sh", "-c", "hostname")
         self.assertEqual(sorted(result.stdout.split()), ["%s-h%d" % (NAME, i) for i in range(3)])

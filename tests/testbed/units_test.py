@@ -90,6 +90,10 @@ class Arguments(unittest.TestCase):
         self.check("up --hosts 3 --rate fast", 2, "'fast' is no rate", "25mbit")
         self.check("up --hosts 3 --queue 1000b", 2, "--queue", "at least 1514")
         self.check("up --hosts 3 --uplink 1mbit", 2, "belong to --tree")
+        self.check("up --hosts 3 --cable h1", 2, "--cable 'h1'", "h3=5mbit")
+        self.check("up --hosts 3 --cable h3=5mbit", 2, "no host 'h3'", "garvc-h0 to garvc-h2")
+        self.check("up --hosts 3 --cable h1=fast", 2, "'fast' is no rate")
+        self.check("up --hosts 3 --cable h1=5mbit --cable 1=6mbit", 2, "garvc-h1 has a rate already")
         self.check("up --hosts 3 --mtu 100", 2, "576 to 9000")
         self.check("up --hosts 3 --rto-min 0.1ms", 2, "1ms to 1s")
         self.check("up --tree 3", 2, "such as 3x4")
@@ -199,6 +203,14 @@ class Topologies(unittest.TestCase):
         # twice the queue: twice the senders, and half the share of a link's time for each beyond
         self.assertAlmostEqual(uplink["incast_threshold"], 2 * cable["incast_threshold"])
         self.assertAlmostEqual(uplink["epsilon"], cable["epsilon"] / 4)
+
+    def test_a_slow_cable(self):
+        data = topology.make(star(3, cables=[[1, 5_000_000]]), None)
+        cable, hosts = data["classes"]["cable"], data["tree"]["children"]
+        self.assertAlmostEqual(hosts[1]["beta"], 5 * cable["beta"])
+        self.assertAlmostEqual(hosts[1]["epsilon"], 5 * cable["epsilon"])
+        self.assertNotIn("beta", hosts[0])
+        self.assertIn("25mbit cables, garvc-h1 5mbit", data["description"])
 
     def test_several_ranks_per_host(self):
         data = topology.make(star(4), None, num_ranks=5, ranks_per_host=2)
