@@ -428,8 +428,7 @@ class ShareTree {
       const std::int64_t end = *std::next(cut);
       std::int64_t reached = begin;
       double sum = 0;
-      for (std::size_t n = 0; n < order.size(); ++n) {
-        const std::size_t c = order[n];
+      for (const std::size_t c : order) {
         while (held[c][at[c]].end <= begin) ++at[c];
         const double share = parts_[p.children[c]].share;
         if (share <= 0) continue;
