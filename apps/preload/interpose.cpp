@@ -149,7 +149,8 @@ Shadow* find_recent(const ReduceArguments& given, const Library& library, Collec
   const std::uint64_t num_changes = library.num_changes();
   for (const Recent& recent : recent_calls().entries) {
     if (recent.comm != given.comm || recent.type != given.type || recent.op != given.op) continue;
-    if (recent.num_changes != num_changes || !library.is_own_process()) return nullptr;
+    if (recent.num_changes != num_changes) continue;
+    if (!library.is_own_process()) return nullptr;
     const bool is_in_place = given.in == MPI_IN_PLACE;
     call = {.in = is_in_place ? given.out : given.in,
             .out = given.out,

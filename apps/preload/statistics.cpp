@@ -57,7 +57,8 @@ std::string decision_words(const Decision& decision, int num_ranks) {
   const DecisionCandidate* winner = decision.find(decision.winner);
   const DecisionCandidate& first = decision.candidates.front();
   std::string gain;
-  if (winner != nullptr && winner->seconds > 0 && first.seconds > 0 && decision.winner != first.name) {
+  const bool is_faster = winner != nullptr && winner->seconds > 0 && winner->seconds <= first.seconds;
+  if (is_faster && decision.winner != first.name) {
     gain = fmt::format(", {:.2f} times as fast as {}", first.seconds / winner->seconds, first.name);
   }
   const double share = decision.seconds > 0 ? 100 * decision.extra_seconds / decision.seconds : 0;

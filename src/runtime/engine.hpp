@@ -144,6 +144,8 @@ class Engine {
   /// Null: calls like this one are not explored. With choice_mutex_ locked.
   std::shared_ptr<ExploredClass> explored_class(const CollectiveCall& call);
   std::shared_ptr<ExploredClass> make_class(int size_class, bool has_native);
+  void fill(ExploredClass& explored);
+  void wake(ExploredClass& explored);
   void add_candidates(ExploredClass& explored);
   /// How a call of the class runs with one of its candidates. With choice_mutex_ locked; valid until another is asked
   /// for.

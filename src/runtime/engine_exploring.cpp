@@ -21,6 +21,17 @@ double predicted(const ChosenPlan& chosen, int size_class) {
   return chosen.priced->cost(1.5 * std::ldexp(1.0, size_class - 1) / 4).total();
 }
 
+/// Planning the candidates of a class takes about a millisecond, which shall be 2% of the time in its calls. How long
+/// these take is known to each rank alone, so all go by the length.
+std::int64_t quiet_calls(int size_class) {
+  constexpr double kPlanningS = 1e-3;
+  constexpr double kShare = 0.02;
+  constexpr double kCallS = 5e-6;
+  constexpr double kByteS = 1e-9;
+  const double call_s = kCallS + kByteS * std::ldexp(1.0, size_class - 1);
+  return std::clamp<std::int64_t>(std::llround(kPlanningS / kShare / call_s), 64, 4096);
+}
+
 ExploredCandidate plan_candidate(const ChosenPlan& chosen, int size_class) {
   return {ExploredCandidate::Kind::kPlan, chosen.name, chosen, predicted(chosen, size_class)};
 }
@@ -74,30 +85,51 @@ std::shared_ptr<ExploredClass> Engine::make_class(int size_class, bool has_nativ
   out->id = static_cast<int>(classes_.size());
   out->size_class = size_class;
   out->has_native = has_native;
-  add_candidates(*out);
+  if (exploration_.is_patient && has_native && exploration_.told.of(size_class).empty()) {
+    out->num_quiet = quiet_calls(size_class);
+    out->candidates.push_back({ExploredCandidate::Kind::kNative, kNativeName, {}, -1});
+    out->begin_turn({.candidate = 0, .num_calls = out->num_quiet + 1});
+  } else {
+    fill(*out);
+  }
+  return out;
+}
+
+/// Before an operation of the class: what was quiet so long begins to explore. All ranks have counted the same calls.
+void Engine::wake(ExploredClass& explored) {
+  if (explored.num_quiet == 0 || explored.num_done < explored.num_quiet) return;
+  explored.num_quiet = 0;
+  explored.id = -1 - explored.id;  // the first candidate is another one now
+  explored.candidates.clear();
+  fill(explored);
+}
+
+void Engine::fill(ExploredClass& explored) {
+  const int size_class = explored.size_class;
+  add_candidates(explored);
   const std::string told = exploration_.told.of(size_class);
   const auto is_told = [&](const ExploredCandidate& candidate) { return candidate.name == told; };
-  const auto found = std::find_if(out->candidates.begin(), out->candidates.end(), is_told);
-  const bool is_known = found != out->candidates.end();
-  const auto native = std::find_if(out->candidates.begin(), out->candidates.end(), [](const ExploredCandidate& c) {
-    return c.kind == ExploredCandidate::Kind::kNative;
-  });
-  const bool is_native_first = exploration_.begins_natively && native != out->candidates.end();
+  const auto found = std::find_if(explored.candidates.begin(), explored.candidates.end(), is_told);
+  const bool is_known = found != explored.candidates.end();
+  const auto native =
+      std::find_if(explored.candidates.begin(), explored.candidates.end(),
+                   [](const ExploredCandidate& c) { return c.kind == ExploredCandidate::Kind::kNative; });
+  const bool is_native_first = exploration_.begins_natively && native != explored.candidates.end();
   Turn first;
-  first.candidate = is_known          ? static_cast<int>(found - out->candidates.begin())
-                    : is_native_first ? static_cast<int>(native - out->candidates.begin())
+  first.candidate = is_known          ? static_cast<int>(found - explored.candidates.begin())
+                    : is_native_first ? static_cast<int>(native - explored.candidates.begin())
                                       : 0;
-  out->begin_turn(first);
-  if (rank() != 0) return out;
+  explored.begin_turn(first);
+  if (rank() != 0) return;
   std::vector<double> expected;
   const std::int64_t least = std::int64_t{1} << (size_class - 1);
   for (const Decision& decision : exploration_.kept) {
     if (decision.from_bytes != least) continue;
-    out->before = decision;
+    explored.before = decision;
     if (!is_known || !decision.is_settled) continue;
     // Which plans come next differs a little from job to job, but a verdict without the MPI library's own is none.
     bool has_all = true;
-    for (const ExploredCandidate& candidate : out->candidates) {
+    for (const ExploredCandidate& candidate : explored.candidates) {
       const DecisionCandidate* old = decision.find(candidate.name);
       has_all = has_all && (old != nullptr || candidate.kind != ExploredCandidate::Kind::kNative);
       expected.push_back(old == nullptr ? -1 : old->seconds);
@@ -108,9 +140,8 @@ std::shared_ptr<ExploredClass> Engine::make_class(int size_class, bool has_nativ
     warn_(fmt::format("all_reduce of {}..{} bytes: an earlier job found {} to be the fastest, which cannot run here",
                       least, 2 * least - 1, told));
   }
-  out->contest.emplace(static_cast<int>(out->candidates.size()), first.candidate, std::move(expected),
-                       ContestOptions{.share = options_.explore_share});
-  return out;
+  explored.contest.emplace(static_cast<int>(explored.candidates.size()), first.candidate, std::move(expected),
+                           ContestOptions{.share = options_.explore_share});
 }
 
 Path Engine::make_candidate_path(const CollectiveCall& call, const ExploredCandidate& candidate) {
@@ -260,6 +291,7 @@ Engine::Explored::Explored(Engine& engine, const CollectiveCall& call, std::shar
     : engine_(engine), call_(call), explored_(std::move(explored)), begin_(std::chrono::steady_clock::now()) {
   std::unique_lock lock(engine_.choice_mutex_);
   const std::int64_t bytes = vector_bytes(call, engine_.size());
+  engine_.wake(*explored_);
   is_last_ = explored_->is_last_of_turn();
   carries_word_ = is_last_ && bytes <= kCarryingBytes;
   const int candidate = explored_->turn.candidate;

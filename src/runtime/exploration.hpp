@@ -50,6 +50,7 @@ struct Exploration {
   bool is_on = false;
   std::unique_ptr<NativeAllReduce> native;  ///< null: there is none
   bool begins_natively = false;             ///< the native one leads until another is found to be faster
+  bool is_patient = false;                  ///< it runs alone until looking pays; the same on all ranks
   DecisionPlace place;
   ToldWinners told;            ///< the same on all ranks
   std::string folder;          ///< where rank 0 keeps decisions; empty: nowhere
@@ -75,6 +76,7 @@ struct ExploredClass {
   int id = 0;  ///< different for every one of a communicator
   int size_class = 0;
   bool has_native = false;
+  std::int64_t num_quiet = 0;  ///< calls for which the native candidate is the only one; 0: they are over
   std::vector<ExploredCandidate> candidates;  ///< the model's choice comes first
   Turn turn;
   std::int64_t num_done = 0;       ///< calls of the turn

@@ -71,12 +71,17 @@ for flavour in "${flavours[@]}"; do
     results_are_right
     grep -q '^gar: 3 communicators set up' err || fail "$flavour: splits $arguments: communicators are not set up"
   done
-  # What was measured: a line for each size class, with what was tried.
+  # A program that ends soon runs on the MPI library's own, and nothing is measured.
   GAR_DECISIONS="$PWD/decisions" runs 0 "$gar" mpirun --debug -- mpirun."$flavour" -n 2 "$(program "$flavour" splits)" 1 1000 200
+  results_are_right
+  grep -Eq '^gar: MPI_Allreduce .* native over mpi$' err || fail "$flavour: the MPI library's own does not lead at first"
+  ! grep -q '^gar: measured' err || fail "$flavour: a short program is measured"
+  # What was measured: a line for each size class, with what was tried.
+  GAR_EXPLORE=1 GAR_DECISIONS="$PWD/decisions" runs 0 "$gar" mpirun --debug -- mpirun."$flavour" -n 2 \
+    "$(program "$flavour" splits)" 1 1000 200
   results_are_right
   grep -Eq '^gar: measured: .* 2 ranks: .* (wins|leads).*the model.s choice.*native .*looking has cost [0-9.]+% of the time in [0-9]+ calls$' err ||
     fail "$flavour: it is not said what was measured"
-  grep -Eq '^gar: MPI_Allreduce .* native over mpi$' err || fail "$flavour: the MPI library's own does not lead at first"
   # Nothing is long enough.
   if for_this "$flavour"; then
     runs 0 "$gar" mpirun --debug --min-bytes 1GB -- "${mpirun[@]}" "$life" single

@@ -197,6 +197,12 @@ void MpiControl::take_exchange() {
 void MpiControl::look(bool is_exchange) {
   check_abort();
   take_signatures();
+  // What came while the operation before was under way.
+  for (int peer = 0; peer < size_; ++peer) {
+    const auto& incoming = peers_[static_cast<std::size_t>(peer)].incoming;
+    if (incoming.empty() || incoming.front().sequence != signature_.sequence) continue;
+    if (incoming.front() != signature_) mismatch(incoming.front(), peer);
+  }
   if (!is_exchange) take_exchange();
 }
 

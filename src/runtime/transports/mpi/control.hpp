@@ -59,6 +59,8 @@ class MpiControl {
   [[nodiscard]] bool have_all_given_up() const;
   /// Tells a peer that this rank takes its memory back although the peer has not received what was sent out of it.
   void say_gone(int peer) noexcept;
+  /// Takes what others have said of their calls, and compares what belongs to operations of this rank.
+  void take_signatures();
   /// Has anything been left to MPI that will never complete?
   [[nodiscard]] bool is_clean() const { return is_clean_; }
   /// Completes what can be completed, and leaves the rest to MPI.
@@ -77,7 +79,6 @@ class MpiControl {
     std::deque<Signature> incoming;
   };
 
-  void take_signatures();
   bool take_abort(int source) noexcept;
   bool discard_from(int source) noexcept;
   void send_last(const void* data, std::size_t bytes, int peer, int tag) noexcept;

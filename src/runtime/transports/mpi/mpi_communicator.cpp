@@ -101,6 +101,7 @@ Exploration make_exploration(MPI_Comm comm, const CommunicatorOptions& options, 
   const int is_there = all_reduce_politely(comm, is_free || !transport.allows_threads() ? 1 : 0, MPI_MIN);
   if (is_there != 0) {
     out.begins_natively = job != nullptr;  // the program shall not become slower for a single call
+    out.is_patient = job != nullptr && !options.explores;
     out.native = native_all_reduce(comm, is_blocking != 0, job == nullptr ? nullptr : job->all_reduce);
   }
   place.transport = transport.name();

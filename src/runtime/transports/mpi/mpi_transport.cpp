@@ -162,8 +162,9 @@ TransportLimits MpiTransport::limits() const {
 
 void MpiTransport::begin(const Signature& signature, const Operands& operands) {
   if (has_failed_) throw TransportError("this communicator has failed before: " + failure_);
-  look_for_aborts();
+  const bool was_away = look_for_aborts();
   control_->begin(signature);
+  if (was_away) control_->take_signatures();
   operation_hash_ = hash_of(signature);
   frame_ = to_wire(signature, rank_);
   has_told_ = false;
@@ -174,11 +175,14 @@ void MpiTransport::begin(const Signature& signature, const Operands& operands) {
 
 /// The others may have given up while this rank was busy with something else. What they said is still on its way
 /// through MPI when it was away for long, and receives must not be posted for data that they have taken back.
-void MpiTransport::look_for_aborts() {
+/// True where it was away for so long that they may have told it what they have called.
+bool MpiTransport::look_for_aborts() {
   const std::int64_t now = now_ns();
+  const bool may_have_told = last_begin_ns_ != 0 && now - last_begin_ns_ >= kTellNs;
   const bool was_away = static_cast<double>(now - last_begin_ns_) > options_.timeout_s * 0.5e9 && last_begin_ns_ != 0;
   last_begin_ns_ = now;
   while (was_away && now_ns() < now + kLookNs) control_->check_abort();
+  return may_have_told;
 }
 
 // --- messages --------------------------------------------------------------------------------------------------------

@@ -156,7 +156,7 @@ class MpiTransport final : public Transport {
     return has_other_way_.empty() || !has_other_way_[static_cast<std::size_t>(peer)];
   }
   Slot& slot_of(const Flight& flight) { return slots_[static_cast<std::size_t>(flight.slot)]; }
-  void look_for_aborts();
+  bool look_for_aborts();
   int start(bool is_send, int peer, std::byte* memory, std::int64_t bytes, const Owner& owner);
   void lay_out(const Flight& flight, Slot& slot);
   /// Do messages of that many bytes carry the signature? Sender and receiver get the same answer.
