@@ -56,7 +56,7 @@ std::vector<TermDifference> term_differences(const Terms& before, const Terms& a
 std::string difference_words(const Terms& before, const Terms& after, const DifferenceOptions& options = {});
 /// One of two plans that are compared.
 struct Contestant {
-  std::string name;
+  std::string name;             ///< as it is named in the answer
   Terms terms;                  ///< of the critical path
   std::int64_t num_chunks = 1;  ///< parts of the vector that follow each other
 };
