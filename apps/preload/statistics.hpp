@@ -61,7 +61,6 @@ class Statistics {
     double expected = 0;
     bool has_expected = true;
   };
-  /// function, ranks, bit width of the bytes, plan and transport
   /// Of calls that were made in turns.
   struct Pairs {
     bool has_first = false;
@@ -71,6 +70,7 @@ class Statistics {
     std::vector<float> theirs;
   };
   static constexpr std::size_t kMostSamples = 4096;
+  /// function, ranks, bit width of the bytes, plan and transport
   using Key = std::tuple<std::string, int, int, std::string>;
 
   mutable std::mutex mutex_;
