@@ -88,7 +88,6 @@ class Library {
   Statistics& statistics() { return statistics_; }
   /// One line on standard error, "gar: ...".
   static void say(const std::string& text);
-  /// "Open MPI 4.1.4"
 
  private:
   Library() = default;
@@ -103,8 +102,8 @@ class Library {
   static int forget(MPI_Comm comm, int keyval, void* value, void* extra);
 
   Settings settings_;
-  std::string trouble_;  ///< found by prepare(), to be told after MPI_Init
-  std::string mpi_name_;
+  std::string trouble_;   ///< found by prepare(), to be told after MPI_Init
+  std::string mpi_name_;  ///< "Open MPI 4.1.4"
   std::atomic<bool> is_active_{false};
   bool allows_threads_ = false;
   bool is_alone_ = false;  ///< one rank

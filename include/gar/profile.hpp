@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -147,6 +148,8 @@ Topology lay_over(const Profile& profile, const Topology& topology, std::vector<
 
 /// The profile's correction for AllReduces of that size; null when it has none.
 const SizeCorrection* correction_of(const Profile& profile, double bytes);
+/// The same of corrections that are no part of a profile yet.
+const SizeCorrection* correction_of(std::span<const SizeCorrection> corrections, double bytes);
 /// `seconds` with the correction of that size, if there is one.
 double corrected(const Profile& profile, double seconds, double bytes);
 

@@ -31,7 +31,7 @@ struct SimulatedPlan {
   Simulation simulation;                           ///< with the what-if conditions
 };
 
-/// "auto", "flows", "classes".
+/// "auto", "flows", "classes", "graph".
 std::string_view to_string(SimulationEngine engine);
 
 }  // namespace gar

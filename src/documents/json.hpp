@@ -24,7 +24,7 @@ std::string line_of(const Json& value);
 
 /// The value, or null for the negative numbers that stand for "not known".
 Json or_null(double value);
-/// "genmodel", "abc".
+/// "genmodel", "paper", "abc".
 std::string_view name_of(ModelKind kind);
 
 /// {"alpha": ..., "beta": ..., "gamma": ..., "delta": ..., "epsilon": ...} in seconds, and "mu" unless it is 0.

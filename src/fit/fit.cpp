@@ -213,18 +213,13 @@ std::vector<SizeCorrection> corrections_of(const std::vector<const Observation*>
   return out;
 }
 
-double factor_of(const std::vector<SizeCorrection>& corrections, double bytes) {
-  for (const SizeCorrection& one : corrections) {
-    if (one.from_bytes <= bytes && bytes < one.to_bytes) return one.factor.value;
-  }
-  return 1;
-}
-
 std::vector<double> factors_of(const std::vector<const Observation*>& used,
                                const std::vector<SizeCorrection>& corrections) {
   std::vector<double> out;
   for (const Observation* one : used) {
-    out.push_back(one->kind == ObservationKind::kCollective ? factor_of(corrections, 4 * one->size_floats) : 1.0);
+    const SizeCorrection* found =
+        one->kind == ObservationKind::kCollective ? correction_of(corrections, 4 * one->size_floats) : nullptr;
+    out.push_back(found == nullptr ? 1.0 : found->factor.value);
   }
   return out;
 }

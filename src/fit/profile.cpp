@@ -116,10 +116,14 @@ Topology lay_over(const Profile& profile, const Topology& topology, std::vector<
   return overlay.run();
 }
 
-const SizeCorrection* correction_of(const Profile& profile, double bytes) {
-  const auto found = std::find_if(profile.corrections.begin(), profile.corrections.end(),
+const SizeCorrection* correction_of(std::span<const SizeCorrection> corrections, double bytes) {
+  const auto found = std::find_if(corrections.begin(), corrections.end(),
                                   [&](const SizeCorrection& c) { return bytes >= c.from_bytes && bytes < c.to_bytes; });
-  return found == profile.corrections.end() ? nullptr : &*found;
+  return found == corrections.end() ? nullptr : &*found;
+}
+
+const SizeCorrection* correction_of(const Profile& profile, double bytes) {
+  return correction_of(profile.corrections, bytes);
 }
 
 double corrected(const Profile& profile, double seconds, double bytes) {

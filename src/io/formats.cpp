@@ -1,4 +1,4 @@
-// Every file format that is read or written, in one place: a new importer or exporter is one file and one line here.
+// The file formats of topologies, plans and results: a new importer or exporter is one file and one line here.
 #include "io/results/formats.hpp"
 
 #include <algorithm>

@@ -68,7 +68,6 @@ struct SizeArgs {
   std::string factor;
   [[nodiscard]] bool empty() const { return size.empty() && count.empty(); }
 };
-/// What the sizes may be: "Bytes of the vectors: 400MB, a list 1kB,1MB or a range 1kB..1GB".
 /// Adds `--size`, `--count`, `--dtype` and `--factor`; exactly one of the first two must be given. The arguments must
 /// outlive parsing.
 void add_size_options(CLI::App& verb, SizeArgs& args);

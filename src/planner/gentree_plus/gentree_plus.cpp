@@ -21,9 +21,8 @@
 //      considered only where the best plan without exchanges takes the vector in one piece because cutting it would not
 //      pay. It has no halves, so it is searched for an AllReduce only (ModelOptions::exchanges).
 //
-//   6. Every rank may own the share of the vector that fits what it, and the links above it, can do: see shares.cpp.
-//   Only
-//      for an AllReduce (the blocks of a ReduceScatter or an AllGather are equal), only where the children of some
+//   6. Every rank may own the share of the vector that fits what it, and the links above it, can do (see shares.cpp):
+//      only for an AllReduce (the blocks of a ReduceScatter or an AllGather are equal), only where the children of some
 //      switch differ, and up to kMaxShared servers.
 //
 //   7. The whole vector runs in one piece or in k chunks that follow each other through the stages.

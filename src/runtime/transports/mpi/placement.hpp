@@ -1,4 +1,4 @@
-// Ranks on a network that the user has described: which server each of them runs on.
+// Communicators over MPI for a caller that knows the job's network, and how many senders a rank may admit.
 #pragma once
 
 #include <cstdint>
