@@ -12,6 +12,10 @@ export OMPI_MCA_btl=self,vader OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_mpi_yield
 is_full=${GAR_TEST_FULL:-}
 for name in "${!GAR_@}" LD_PRELOAD; do unset "$name"; done
 cd "$work" || exit 1
+# Standard input that is open and silent. MPICH's mpirun tells the first rank when its own input ends, and dies of SIGPIPE when a program
+# that is no MPI program, such as true, is over before that.
+mkfifo stdin
+exec 0<>stdin
 
 fail() {
   echo "$(basename "$0"): $*"

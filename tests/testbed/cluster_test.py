@@ -44,9 +44,14 @@ else:
 """
 
 
+# Standard input that is open and silent. MPICH's mpirun tells the first rank when its own input ends, and dies of SIGPIPE when a
+# program that is no MPI program, such as hostname, is over before that.
+SILENT = os.pipe()
+
+
 def cluster(verb, *words, name=NAME, code=0, environment=None, timeout=300):
     command = [*CLUSTER, verb, "--name", name, *[str(word) for word in words]]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=timeout,
+    result = subprocess.run(command, stdin=SILENT[0], capture_output=True, text=True, timeout=timeout,
                             env={**ENVIRONMENT, **(environment or {})})
     if code is not None and result.returncode != code:
         raise AssertionError("%s: exit %d, expected %d\n%s%s" % (" ".join(command), result.returncode, code,
@@ -55,8 +60,8 @@ def cluster(verb, *words, name=NAME, code=0, environment=None, timeout=300):
 
 
 def start(verb, *words):
-    return subprocess.Popen([*CLUSTER, verb, "--name", NAME, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True, env=ENVIRONMENT)
+    return subprocess.Popen([*CLUSTER, verb, "--name", NAME, *words], stdin=SILENT[0], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
 
 
 def namespaces():

@@ -18,10 +18,12 @@ NAME = "c%d" % os.getpid()
 NUM_HOSTS = 5
 LIMIT_S = 3.0  # of the program: silence for longer is an error
 PATIENCE_S = 300  # of this test: more is a hang
+SILENT = os.pipe()  # standard input without an end, as in cluster_test.py
 
 
 def cluster(verb, *words, code=0):
-    done = subprocess.run([*CLUSTER, verb, "--name", NAME, *words], capture_output=True, text=True, timeout=PATIENCE_S)
+    done = subprocess.run([*CLUSTER, verb, "--name", NAME, *words], stdin=SILENT[0], capture_output=True, text=True,
+                          timeout=PATIENCE_S)
     if code is not None and done.returncode != code:
         raise AssertionError("%s: exit %d\n%s%s" % (verb, done.returncode, done.stdout, done.stderr))
     return done
