@@ -1,17 +1,28 @@
 // gar: predicts, plans, proves and simulates AllReduce. One file per verb; see verbs.hpp.
 #include <exception>
+#include <memory>
 #include <string>
 
+#include "apps/gar/cli/help.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 
 namespace {
 
 using gar::cli::Context;
 
+// What CLI11 calls subcommands.
+void call_verbs(CLI::App& app) {
+  for (CLI::App* verb : app.get_subcommands({})) {
+    if (verb->get_group() == "Subcommands") verb->group("Verbs");
+    call_verbs(*verb);
+  }
+}
+
 void set_up(CLI::App& program, Context& context) {
   program.require_subcommand(1);
   program.set_version_flag("--version", "gar " + std::string(gar::version()));
-  program.get_formatter()->column_width(34);
+  program.formatter(std::make_shared<gar::cli::HelpFormatter>());
+  program.get_formatter()->column_width(26);
   program.get_formatter()->label("SUBCOMMAND", "VERB");
   gar::cli::add_color_option(program, context);
   gar::cli::set_examples(program, {{"which AllReduce is fastest for 1e8 floats on 16 racks of 24 servers, and why",
@@ -39,9 +50,7 @@ void set_up(CLI::App& program, Context& context) {
   gar::cli::add_completion(program, context);
   gar::cli::add_manual(program, context);
   program.add_subcommand("help", "Print this help, or that of a verb: gar help plan");  // run_program does it
-  for (CLI::App* verb : program.get_subcommands({})) {
-    if (verb->get_group() == "Subcommands") verb->group("Verbs");
-  }
+  call_verbs(program);
 }
 
 }  // namespace

@@ -147,11 +147,10 @@ std::string why_not_trusted(const std::string& path, uid_t own) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return path + ": " + std::strerror(errno);  // NOLINT(concurrency-mt-unsafe)
   if (status.st_uid != 0 && status.st_uid != geteuid() && status.st_uid != own) {
-    return path + " belongs to user " + std::to_string(status.st_uid) + "; accepted are root and user " +
+    return path + " belongs to user " + std::to_string(status.st_uid) + "; expected root and user " +
            std::to_string(geteuid());
   }
-  if ((status.st_mode & S_IWOTH) != 0)
-    return path + " can be written by everybody; accepted are its owner and its group";
+  if ((status.st_mode & S_IWOTH) != 0) return path + " can be written by everybody; expected its owner and its group";
   return {};
 }
 
@@ -159,8 +158,7 @@ std::string why_not_trusted(const std::string& path, uid_t own) {
 std::string find_rest() {
   struct stat own {};
   if (own_path().empty() || stat(own_path().c_str(), &own) != 0) {
-    throw std::runtime_error(
-        "the preload library does not find its own file; accepted is an absolute path in LD_PRELOAD");
+    throw std::runtime_error("the preload library does not find its own file; expected an absolute path in LD_PRELOAD");
   }
   const std::string beside = own_path().substr(0, own_path().rfind('/') + 1) + kRest;
   char* resolved = realpath(beside.c_str(), nullptr);
@@ -182,7 +180,7 @@ const Hooks* attach_rest(const std::string& version) {
   if (gar::mpi_library_of(version) != kLibrary) {
     throw std::runtime_error(std::string("this preload library was built for ") + kBuiltFor +
                              ", but the program's MPI is '" + gar::mpi_library_name(version) +
-                             "'; accepted is the build for that MPI, which 'gar mpirun' finds");
+                             "'; expected the build for that MPI, which 'gar mpirun' finds");
   }
   const std::string path = find_rest();
   void* rest = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -108,7 +108,7 @@ bool passes() { return Inside::is_inside() || !Library::instance().is_active(); 
 /// A child of a rank has a copy of everything, but is not that rank.
 int fail_in_child(MPI_Comm comm, const char* function) {
   return fail(comm, function,
-              fmt::format("process {} was forked by a rank and has no part in its communicators; accepted are calls of "
+              fmt::format("process {} was forked by a rank and has no part in its communicators; expected calls of "
                           "the rank itself",
                           getpid()));
 }

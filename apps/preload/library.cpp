@@ -162,7 +162,7 @@ void Library::agree(const std::string& trouble) {
     const auto other =
         std::find_if(all.begin(), all.end(), [&](const Vote& vote) { return vote.same[i] != all.front().same[i]; });
     if (other == all.end()) continue;
-    throw InvalidArgument(fmt::format("{} is another one on rank {} than on rank 0; accepted is the same on all ranks",
+    throw InvalidArgument(fmt::format("{} is another one on rank {} than on rank 0; expected the same on all ranks",
                                       kSameEverywhere[i], other - all.begin()));
   }
   is_active_ = !settings_.is_disabled;

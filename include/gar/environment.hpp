@@ -19,7 +19,7 @@ enum class EnvironmentReader { kAll, kRuntime, kPreload, kTests, kInternal };
 struct EnvironmentVariable {
   const char* name = "";                                   ///< "GAR_ALGO"
   EnvironmentReader reader = EnvironmentReader::kRuntime;  ///< which part of the project reads it
-  const char* accepted = "";                               ///< "accepted is ..." in messages
+  const char* accepted = "";                               ///< behind "expected" in messages
   const char* otherwise = "";                              ///< what holds when it is not set
   const char* sentence = "";                               ///< what it does
   double least = 0;                                        ///< smallest accepted value of a number
@@ -244,7 +244,7 @@ std::optional<bool> flag(const EnvironmentVariable& variable);
 std::optional<std::int64_t> whole_number(const EnvironmentVariable& variable);  ///< from `least` to `most`
 std::optional<double> number(const EnvironmentVariable& variable);              ///< finite, from `least` to `most`
 
-/// "GAR_DEBUG=x in the environment: accepted is ...", as an InvalidArgument.
+/// "GAR_DEBUG=x in the environment: expected ...", as an InvalidArgument.
 [[noreturn]] void refuse(const EnvironmentVariable& variable, std::string_view value);
 
 }  // namespace environment

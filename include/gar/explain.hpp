@@ -61,7 +61,8 @@ struct Contestant {
   std::int64_t num_chunks = 1;  ///< parts of the vector that follow each other
 };
 /// Who wins, by what factor and why: "gentree+ is 1.53x as fast as gentree: 130 ms less link time, 5.94 ms less incast
-/// on the critical path, where its 98 chunks overlap". Chunks hide work, they do not save it.
+/// on the critical path, where its 98 chunks overlap". Chunks hide work, they do not save it: both had better be priced
+/// in chunks, or none of them.
 std::string winner_words(const Contestant& better, const Contestant& other, bool with_letters = false);
 
 /// How a simulation was run, as far as it explains differences.

@@ -137,6 +137,9 @@ void check_algorithm(const AlgorithmSpec& spec, std::int64_t num_ranks);
 std::string factor_words(const std::vector<std::int64_t>& factors);
 /// What was decided, in a few words: "rack hcps 8x3; root cps 16".
 std::string plan_words(const std::vector<SwitchChoice>& switches);
+/// The same for people who do not know the algorithms' names: "rack: groups of 8, then of 3 (hcps 8x3); root: all 16
+/// at once (cps 16)".
+std::string plan_sentence(const std::vector<SwitchChoice>& switches);
 /// What an exchange at a switch means, in a sentence; empty where there is none.
 std::string exchange_words(const SwitchChoice& choice);
 /// What the plan is on the command line, if it has a name there: a gentree+ plan may be "cps" or "hcps:8x3".
@@ -150,6 +153,9 @@ struct DecisionTableRequest {
   std::int64_t from = 1;           ///< elements, at least 1
   std::int64_t to = 2;             ///< more than `from`
   std::int64_t element_bytes = 4;  ///< size of an element
+  /// Rows become one where a plan of theirs is predicted to take at most this share longer than the best one at both
+  /// ends of each: 0.01 is 1%. 0: rows are exact.
+  double merge = 0;
   std::function<void(std::int64_t num_planned, std::int64_t count)> progress{};  ///< called after every size
 };
 
@@ -170,8 +176,9 @@ struct DecisionRow {
   DecisionPoint last;   ///< the largest size of the row
 };
 
-/// The rows cover every number of elements of the request. Where the plan changes is known to one element or to one
-/// part in ten thousand. Throws InvalidArgument as plan() does, and for an empty range.
+/// The rows cover every number of elements of the request. Where the best plan changes is known to one element or to
+/// one part in ten thousand. Throws InvalidArgument as plan() does, for an empty range, and when `merge` is not from 0
+/// to 1.
 std::vector<DecisionRow> decision_table(const DecisionTableRequest& request);
 
 }  // namespace gar

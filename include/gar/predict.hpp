@@ -9,6 +9,7 @@
 
 #include "gar/algorithms.hpp"
 #include "gar/model.hpp"
+#include "gar/plan.hpp"
 #include "gar/topology.hpp"
 
 namespace gar {
@@ -88,14 +89,26 @@ struct PredictRequest {
   std::vector<AlgorithmSpec> algorithms;  ///< flat ones and tree planners; at least one
   ModelOptions model = {};                ///< how costs are counted
 };
-/// One algorithm of the answer.
+/// One algorithm of the answer. `terms` is what it costs as other verbs run it under its name: gentree+ in chunks, all
+/// others in one piece.
 struct PredictRow : Prediction {
-  std::int64_t num_chunks = 1;  ///< parts of the vector that follow each other
-  std::string words;            ///< tree planners: what was decided
+  std::int64_t num_chunks = 1;       ///< parts of the vector that follow each other, as many as pay
+  Terms whole;                       ///< predicted cost in one piece
+  Terms chunked;                     ///< and in that many parts
+  bool is_chunked = false;           ///< false: too many servers to price it in parts; `chunked` is `whole`
+  std::string words;                 ///< tree planners: what was decided, as plan_words() has it
+  std::string sentence;              ///< the same for people who do not know the algorithms' names
+  std::shared_ptr<const Plan> plan;  ///< what `terms` is the cost of
+  /// The cheaper one of the two, which is what algorithms are compared by.
+  [[nodiscard]] const Terms& best_terms() const { return chunked.total() < whole.total() ? chunked : whole; }
+  /// Predicted time of that.
+  [[nodiscard]] double best_seconds() const { return best_terms().total(); }
+  /// Parts of that.
+  [[nodiscard]] std::int64_t best_chunks() const { return chunked.total() < whole.total() ? num_chunks : 1; }
 };
 /// What the algorithms cost, and where the choice among the flat ones changes.
 struct PredictAnswer {
-  std::vector<PredictRow> results;  ///< best first; at least one
+  std::vector<PredictRow> results;  ///< those with the least best_seconds() first; at least one
   std::string flat_best;  ///< best of the flat algorithms, for which flips are looked for; empty: not searched
   Flips size_flips;       ///< vector lengths, in floats, at which another flat algorithm becomes best
   std::optional<Flips> rank_flips;  ///< the same for numbers of ranks; nothing: not searched

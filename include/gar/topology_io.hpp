@@ -42,8 +42,8 @@ std::span<const TopologyWriter> topology_writers();  ///< the first one is the d
 /// The format with this name; null when there is none.
 const TopologyReader* find_topology_reader(std::string_view name);
 const TopologyWriter* find_topology_writer(std::string_view name);  ///< null when there is none
-/// The format of a file with this name, or the default.
-const TopologyWriter& topology_writer_of(std::string_view path);
+/// The format of a file with this name; of one without an ending the default; null for an ending that no format has.
+const TopologyWriter* topology_writer_of(std::string_view path);
 
 /// Reads a file in one of these formats; without `reader`, the one that recognises it, or the default. Throws
 /// ParseError.

@@ -26,7 +26,7 @@ std::size_t position(Enum value, const std::array<Entry, kSize>& table, std::str
   const auto index = static_cast<std::size_t>(static_cast<int>(value));
   if (index >= table.size()) {
     throw InvalidArgument(
-        fmt::format("{} {} is not known; accepted: 0 to {}", what, static_cast<int>(value), table.size() - 1));
+        fmt::format("{} {} is not known; expected 0 to {}", what, static_cast<int>(value), table.size() - 1));
   }
   return index;
 }
@@ -36,7 +36,7 @@ Enum parse(std::string_view text, const std::array<std::string_view, kSize>& nam
   for (std::size_t i = 0; i < kSize; ++i) {
     if (names[i] == text) return static_cast<Enum>(i);
   }
-  throw InvalidArgument(fmt::format("unknown {} '{}'; accepted: {}", what, text, fmt::join(names, " ")));
+  throw InvalidArgument(fmt::format("unknown {} '{}'; expected {}", what, text, fmt::join(names, " ")));
 }
 
 }  // namespace

@@ -17,8 +17,7 @@ std::string text(const EnvironmentVariable& variable) {
 }
 
 void refuse(const EnvironmentVariable& variable, std::string_view value) {
-  throw InvalidArgument(
-      fmt::format("{}={} in the environment: accepted is {}", variable.name, value, variable.accepted));
+  throw InvalidArgument(fmt::format("{}={} in the environment: expected {}", variable.name, value, variable.accepted));
 }
 
 std::optional<bool> flag(const EnvironmentVariable& variable) {

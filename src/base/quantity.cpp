@@ -30,7 +30,7 @@ constexpr int kMaxExponent = 4096;
 
 [[noreturn]] void reject(std::string_view name, std::string_view text, std::string_view why,
                          std::string_view accepted) {
-  throw UsageError(fmt::format("{} '{}': {}; accepted: {}", name, text, why, accepted));
+  throw UsageError(fmt::format("{} '{}': {}; expected {}", name, text, why, accepted));
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

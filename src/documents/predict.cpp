@@ -35,10 +35,10 @@ Json row_json(const PredictRow& row, const std::optional<SizeCorrection>& correc
     out["corrected_seconds"] = row.seconds() * correction->factor.value;
   }
   out["terms"] = documents::terms_json(row.terms);
-  if (is_tree_planner(row.spec)) {
-    out["chunks"] = row.num_chunks;
-    out["plan"] = row.words;
-  }
+  out["whole_seconds"] = row.whole.total();
+  out["chunks"] = row.is_chunked ? Json(row.num_chunks) : Json(nullptr);
+  out["chunked_seconds"] = row.is_chunked ? Json(row.chunked.total()) : Json(nullptr);
+  if (is_tree_planner(row.spec)) out["plan"] = row.words;
   if (row.num_considered > 1) {
     out["considered"] = row.num_considered;
     out["complete"] = row.is_complete;
@@ -61,8 +61,8 @@ std::string predict_document(const Topology& topology, const VectorSize& size, c
   document["best"] = answer.results.front().algorithm();
   const bool has_other = answer.results.size() > 1;
   document["runner_up"] = has_other ? Json(answer.results[1].algorithm()) : Json(nullptr);
-  const double best = answer.results.front().seconds();
-  document["margin"] = has_other && best > 0 ? Json(answer.results[1].seconds() / best - 1) : Json(nullptr);
+  const double best = answer.results.front().best_seconds();
+  document["margin"] = has_other && best > 0 ? Json(answer.results[1].best_seconds() / best - 1) : Json(nullptr);
   document["lower_bound_seconds"] = answer.bound.seconds();
   document["lower_bound_sequential_seconds"] = answer.bound.sequential_seconds();
   const double elements_per_float = 4.0 / static_cast<double>(size_of(size.dtype));

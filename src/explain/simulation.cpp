@@ -54,8 +54,8 @@ std::string bottleneck_words(const Topology& topology, const StageUse& stage, bo
   const double calculation = stage.calculation_seconds / time;
   std::string link;
   if (stage.busy_seconds > 0) {
-    link =
-        fmt::format("{}, {:.0f}% busy{}", link_name(topology, stage.busiest), 100 * busy, has_chunks ? " with it" : "");
+    link = fmt::format("{}, {:.0f}% {}", link_name(topology, stage.busiest), 100 * busy,
+                       has_chunks ? "of the stage" : "busy");
     const double incast = stage.incast_seconds / stage.busy_seconds;
     if (incast >= 0.005) link += fmt::format(", incast {:.0f}% of it", 100 * incast);
   }

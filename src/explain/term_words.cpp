@@ -162,15 +162,23 @@ std::string winner_words(const Contestant& better, const Contestant& other, bool
   const double seconds = better.terms.total();
   const double ratio = seconds > 0 ? other.terms.total() / seconds : 1;
   constexpr double kEqual = 1 + 1e-9;
+  constexpr double kNearlyEqual = 1.0005;
   if (ratio < kEqual) return fmt::format("{} and {} take the same time", better.name, other.name);
+  if (ratio < kNearlyEqual) return fmt::format("{} and {} take nearly the same time", better.name, other.name);
   constexpr double kInPercent = 1.1;
   const std::string factor = ratio < kInPercent ? fmt::format("{:.1f}% faster than", 100 * (ratio - 1))
                                                 : fmt::format("{:.2f}x as fast as", ratio);
   const DifferenceOptions options{.share = NotableShare::kOfTotal, .with_letters = with_letters};
   std::string out = fmt::format("{} is {} {}: {}", better.name, factor, other.name,
                                 difference_words(other.terms, better.terms, options));
-  if (better.num_chunks > 1) {
+  if (better.num_chunks > 1 && other.num_chunks > 1) {
+    return out + fmt::format(" on the critical path, where chunks overlap ({} and {} of them)", better.num_chunks,
+                             other.num_chunks);
+  }
+  if (better.num_chunks > 1)
     out += fmt::format(" on the critical path, where its {} chunks overlap", better.num_chunks);
+  if (other.num_chunks > 1) {
+    out += fmt::format(" on the critical path, where the {} chunks of {} overlap", other.num_chunks, other.name);
   }
   return out;
 }

@@ -61,7 +61,7 @@ Plan plan_of(const Observation& observation) {
   if (observation.plan) return *observation.plan;
   if (is_tree_planner(observation.algorithm)) {
     throw InvalidArgument(
-        fmt::format("'{}' is planned for a network and no measurement by itself; accepted are algorithms "
+        fmt::format("'{}' is planned for a network and no measurement by itself; expected algorithms "
                     "such as ring, rhd, cps and hcps:4x3",
                     to_string(observation.algorithm)));
   }
@@ -164,17 +164,17 @@ void check(const Observation& observation, const Topology& topology) {
   const auto fail = [&](const std::string& what) {
     throw InvalidArgument(fmt::format("{}: {}", describe(observation), what));
   };
-  if (observation.servers.empty()) fail("no servers; accepted is at least one");
+  if (observation.servers.empty()) fail("no servers; expected at least one");
   for (std::size_t i = 0; i < observation.servers.size(); ++i) {
     const std::int64_t server = observation.servers[i];
     if (server < 0 || server >= topology.num_servers())
-      fail(fmt::format("server {}: accepted are 0 to {}", server, topology.num_servers() - 1));
+      fail(fmt::format("server {}: expected 0 to {}", server, topology.num_servers() - 1));
     if (i > 0 && observation.servers[i - 1] >= server) fail("servers must ascend");
   }
   if (observation.kind != ObservationKind::kReduction && observation.servers.size() < 2)
-    fail("one server alone; accepted is at least two");
+    fail("one server alone; expected at least two");
   if (!(observation.size_floats > 0 && observation.size_floats <= kMaxFloats))
-    fail(fmt::format("accepted are sizes above 0, up to {:g} floats", kMaxFloats));
+    fail(fmt::format("expected sizes above 0, up to {:g} floats", kMaxFloats));
   if (observation.kind == ObservationKind::kReduction && observation.fan_in < 2) fail("fan_in must be at least 2");
 }
 

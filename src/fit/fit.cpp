@@ -47,7 +47,7 @@ void check_enough(const std::vector<const Observation*>& used, const Topology& t
   const int needed = has_links ? num_params + 2 : 4;
   if (static_cast<int>(used.size()) < needed) {
     throw InvalidArgument(
-        fmt::format("{} different measurements are too few for {} parameters; accepted are {} or more "
+        fmt::format("{} different measurements are too few for {} parameters; expected {} or more "
                     "(more sizes, more numbers of ranks)",
                     used.size(), has_links ? num_params : 2, needed));
   }

@@ -37,8 +37,8 @@ void check_same_network(const Measurements& all, const Measurements& more) {
     const auto words = [](const Measurements& m) {
       return fmt::format("{:g} cores{}", m.cores, m.is_memory ? " and a memory" : "");
     };
-    throw InvalidArgument(fmt::format(
-        "its ranks share {}, those before it {}; accepted are measurements of one machine", words(more), words(all)));
+    throw InvalidArgument(fmt::format("its ranks share {}, those before it {}; expected measurements of one machine",
+                                      words(more), words(all)));
   }
 }
 

@@ -183,7 +183,7 @@ std::vector<ProfileChange> compare_profiles(const Profile& before, const Profile
   if (!is_same || before.levels.size() != after.levels.size()) {
     throw InvalidArgument(
         fmt::format("the profiles are of different networks: '{}' has {} servers below {} switches, '{}' has {} below "
-                    "{}; accepted: two profiles of trees with the same form",
+                    "{}; expected two profiles of trees with the same form",
                     before.topology.name(), before.topology.num_servers(), before.topology.num_switches(),
                     after.topology.name(), after.topology.num_servers(), after.topology.num_switches()));
   }

@@ -32,12 +32,11 @@ Selection select(const std::vector<Observation>& observations, const Place& plac
   }
   for (const Observation& one : observations) {
     if (!one.is_fitted || one.is_native) continue;
-    if (one.seconds.empty())
-      throw InvalidArgument(fmt::format("{}: no times; accepted is at least one", describe(one)));
+    if (one.seconds.empty()) throw InvalidArgument(fmt::format("{}: no times; expected at least one", describe(one)));
     for (const double s : one.seconds) {
       if (!(s >= kLeastSeconds && s <= kMaxSeconds)) {
-        throw InvalidArgument(fmt::format("{}: a time of {:g} s; accepted are times from {:g} to {:g} s", describe(one),
-                                          s, kLeastSeconds, kMaxSeconds));
+        throw InvalidArgument(fmt::format("{}: a time of {:g} s; expected times from {:g} to {:g} s", describe(one), s,
+                                          kLeastSeconds, kMaxSeconds));
       }
     }
     const bool is_reduction = one.kind == ObservationKind::kReduction;

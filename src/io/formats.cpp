@@ -61,13 +61,15 @@ std::span<const ResultsTable> results_tables() { return kResultsTables; }
 const TopologyReader* find_topology_reader(std::string_view name) { return find_by_name(topology_readers(), name); }
 const TopologyWriter* find_topology_writer(std::string_view name) { return find_by_name(topology_writers(), name); }
 
-const TopologyWriter& topology_writer_of(std::string_view path) {
+const TopologyWriter* topology_writer_of(std::string_view path) {
   for (const TopologyWriter& writer : kTopologyWriters) {
     const bool is_its_file = std::any_of(writer.extensions.begin(), writer.extensions.end(),
                                          [&](std::string_view extension) { return path.ends_with(extension); });
-    if (is_its_file) return writer;
+    if (is_its_file) return &writer;
   }
-  return kTopologyWriters[0];
+  const std::string_view file = path.substr(path.find_last_of('/') + 1);
+  const bool has_ending = file.find('.', 1) != std::string_view::npos;
+  return has_ending ? nullptr : kTopologyWriters;
 }
 
 }  // namespace gar

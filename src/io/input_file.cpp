@@ -45,7 +45,7 @@ InputFile::InputFile(std::string path, std::int64_t max_bytes, std::string accep
   if (stat(path_.c_str(), &status) != 0) {
     if (errno != ENOENT) fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
     throw ParseError(
-        fmt::format("{}: there is no such file{}", path_, accepted_.empty() ? "" : "; accepted: " + accepted_));
+        fmt::format("{}: there is no such file{}", path_, accepted_.empty() ? "" : "; expected " + accepted_));
   }
   if (is_standard_input(status)) {
     file_.reset(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));

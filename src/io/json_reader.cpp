@@ -34,7 +34,7 @@ class DocumentGuard {
     if (event == Event::object_start) keys_.emplace_back();
     if (event == Event::object_end) keys_.pop_back();
     if (event == Event::key && !keys_.back().insert(parsed.get_ref<const std::string&>()).second)
-      throw ParseError(fmt::format("{}: the field \"{}\" appears twice in an object; accepted: once", source_,
+      throw ParseError(fmt::format("{}: the field \"{}\" appears twice in an object; expected once", source_,
                                    printable(parsed.get_ref<const std::string&>())));
     return true;
   }
@@ -124,14 +124,14 @@ void JsonPlace::fail(const std::string& problem) const {
 }
 
 void JsonPlace::refuse(const std::string& accepted) const {
-  fail(fmt::format("is {}; accepted: {}", described(*value_), accepted));
+  fail(fmt::format("is {}; expected {}", described(*value_), accepted));
 }
 
 void JsonPlace::expect_fields(std::span<const std::string_view> fields) const {
   if (!value_->is_object()) refuse(fmt::format("an object with the fields {}", fmt::join(fields, ", ")));
   for (const auto& [name, ignored] : value_->items()) {
     if (std::find(fields.begin(), fields.end(), name) == fields.end())
-      fail(fmt::format("unknown field \"{}\"; accepted: {}", printable(name), fmt::join(fields, ", ")));
+      fail(fmt::format("unknown field \"{}\"; expected {}", printable(name), fmt::join(fields, ", ")));
   }
 }
 
@@ -143,7 +143,7 @@ std::optional<JsonPlace> JsonPlace::find(std::string_view field) const {
 
 JsonPlace JsonPlace::at(std::string_view field, std::string_view accepted) const {
   const auto found = find(field);
-  if (!found) fail(fmt::format("the field \"{}\" is missing; accepted: {}", field, accepted));
+  if (!found) fail(fmt::format("the field \"{}\" is missing; expected {}", field, accepted));
   return *found;
 }
 
@@ -193,10 +193,9 @@ std::string_view check_schema(const JsonPlace& document, std::span<const std::st
   const auto known = std::find(schemas.begin(), schemas.end(), found);
   if (known != schemas.end()) return *known;
   if (is_newer(found, schemas.front())) {
-    place.fail(
-        fmt::format("is \"{}\", written by a newer gar than this one; accepted: {}", printable(found), accepted));
+    place.fail(fmt::format("is \"{}\", written by a newer gar than this one; expected {}", printable(found), accepted));
   }
-  place.fail(fmt::format("is \"{}\"; accepted: {} ({})", printable(found), accepted, made_by));
+  place.fail(fmt::format("is \"{}\"; expected {} ({})", printable(found), accepted, made_by));
 }
 
 }  // namespace gar

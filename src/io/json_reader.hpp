@@ -33,7 +33,7 @@ class JsonPlace {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Throws "source: path: problem".
   [[noreturn]] void fail(const std::string& problem) const;
-  /// Throws "source: path: is VALUE; accepted: ACCEPTED".
+  /// Throws "source: path: is VALUE; expected ACCEPTED".
   [[noreturn]] void refuse(const std::string& accepted) const;
 
   /// Demands an object with no fields but these.

@@ -42,7 +42,7 @@ constexpr mode_t kPermissions = 0777;
 
 [[noreturn]] void refuse_target(const std::string& path, const std::string& problem) {
   throw std::runtime_error(
-      fmt::format("{}: {}; accepted is a file in a folder that can be written, a pipe that somebody reads or a device, "
+      fmt::format("{}: {}; expected a file in a folder that can be written, a pipe that somebody reads or a device, "
                   "each under its own name, or /dev/stdout",
                   path, problem));
 }
@@ -267,7 +267,7 @@ void check_writable(std::string_view flag, const std::string& path) {
   const bool is_new = !std::filesystem::exists(path);
   if (access(is_new ? where.c_str() : path.c_str(), W_OK) != 0) {
     throw std::runtime_error(
-        fmt::format("{} {}: cannot be written: {}; accepted is a file in a folder that exists and can be written", flag,
+        fmt::format("{} {}: cannot be written: {}; expected a file in a folder that exists and can be written", flag,
                     path, std::strerror(errno)));
   }
 }

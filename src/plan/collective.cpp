@@ -37,7 +37,7 @@ Plan half(const Plan& allreduce, Collective collective) {
   }
   if (!has_halves(allreduce)) {
     throw InvalidArgument(
-        fmt::format("the plan '{}' ends in exchanges of whole intervals, so it has no {}; accepted are plans without "
+        fmt::format("the plan '{}' ends in exchanges of whole intervals, so it has no {}; expected plans without "
                     "exchanges, such as rhd, cps and ring",
                     allreduce.algorithm, to_string(collective)));
   }

@@ -393,13 +393,13 @@ PlanIndex::PlanIndex(const Plan& plan) : impl_(new Impl) {
   try {
     impl_->plan = &plan;
     if (plan.num_ranks < 1 || plan.num_ranks > kMaxServers) {
-      throw PlanError(fmt::format("num_ranks is {}; accepted are 1..{}", plan.num_ranks, kMaxServers));
+      throw PlanError(fmt::format("num_ranks is {}; expected 1..{}", plan.num_ranks, kMaxServers));
     }
     check_work(kRankLimit, static_cast<double>(plan.num_ranks), "the plan");
     if (plan.num_units < 1 || plan.num_units > kMaxUnits) {
-      throw PlanError(fmt::format("num_units is {}; accepted are 1..{}", plan.num_units, kMaxUnits));
+      throw PlanError(fmt::format("num_units is {}; expected 1..{}", plan.num_units, kMaxUnits));
     }
-    if (plan.num_chunks < 1) throw PlanError(fmt::format("num_chunks is {}; accepted are 1 and more", plan.num_chunks));
+    if (plan.num_chunks < 1) throw PlanError(fmt::format("num_chunks is {}; expected 1 and more", plan.num_chunks));
     if (plan.is_explicit()) {
       if (static_cast<std::int64_t>(plan.programs.size()) != plan.num_ranks) {
         throw PlanError(

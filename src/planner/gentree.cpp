@@ -37,6 +37,7 @@
 #include "planner/footprint.hpp"
 #include "planner/fragment.hpp"
 #include "planner/subtree.hpp"
+#include "planner/switch_names.hpp"
 
 namespace gar {
 
@@ -51,6 +52,7 @@ class GenTree {
  public:
   GenTree(const Topology& topology, double size_floats, const GenTreeOptions& options)
       : topology_(topology),
+        names_(topology),
         size_(size_floats),
         options_(options),
         units_(units_for(topology)),
@@ -82,7 +84,7 @@ class GenTree {
     if (node.is_server()) return {nullptr, server_footprint(node)};
     SwitchChoice choice;
     choice.node = id;
-    choice.name = node.name;
+    choice.name = names_.of(id);
     choice.count = counts_[static_cast<std::size_t>(id)];
 
     FragmentRuns runs;
@@ -146,7 +148,7 @@ class GenTree {
     choice.algorithm = best.candidate.algorithm;
     choice.factors = best.candidate.factors;
     choice.terms = best.candidate.terms;
-    const std::string label = fmt::format("{} level", topology_.node(id).name);
+    const std::string label = fmt::format("{} level", names_.of(id));
     const StageKind kind = choice.algorithm == "ring" ? StageKind::kRing : StageKind::kDirect;
     Built out;
     out.fragment = choice.algorithm == "rhd" ? rhd_fragment(runs, units_, label)
@@ -210,6 +212,7 @@ class GenTree {
 
   static constexpr std::size_t kMaxFactorisations = 20'000;
   const Topology& topology_;
+  SwitchNames names_;
   double size_;
   GenTreeOptions options_;
   std::int64_t units_;

@@ -19,6 +19,41 @@ std::string plan_words(const std::vector<SwitchChoice>& switches) {
   return out.empty() ? "nothing to do" : out;
 }
 
+namespace {
+
+// "groups of 8, then of 3"; the last group alone may have words of its own.
+std::string group_words(const std::vector<std::int64_t>& factors) {
+  return fmt::format("groups of {}", fmt::join(factors, ", then of "));
+}
+
+// How the children of a switch are combined; nothing for what has a name alone.
+std::string combined_words(const SwitchChoice& s) {
+  const std::string& name = s.algorithm;
+  if (name == "cps") return fmt::format("all {} at once", s.factors.empty() ? 0 : s.factors.front());
+  if (name == "hcps") return group_words(s.factors);
+  if (name == "ring") return s.factors.size() > 1 ? "rings in " + group_words(s.factors) : "a ring";
+  if (name == "rhd") return "halves, then doubles";
+  if (name == "acps") return "pieces straight to their owners";
+  if (name == "shares") return "unequal shares of the vector";
+  if (name == "hcps+exchange") return group_words(s.factors) + ", which exchange all that they hold";
+  return "";
+}
+
+}  // namespace
+
+std::string plan_sentence(const std::vector<SwitchChoice>& switches) {
+  std::string out;
+  for (const SwitchChoice& s : switches) {
+    const std::string where = switches.size() > 1 ? s.name + ": " : "";
+    const std::string name = fmt::format("{} {}", s.algorithm, factor_words(s.factors));
+    const std::string words = combined_words(s);
+    out += fmt::format("{}{}{}{}", out.empty() ? "" : "; ", where,
+                       words.empty() ? name : fmt::format("{} ({})", words, name),
+                       s.is_rearranged ? ", results on fewer servers first" : "");
+  }
+  return out.empty() ? "nothing to do" : out;
+}
+
 std::string exchange_words(const SwitchChoice& choice) {
   const bool ends_in_one = choice.algorithm.ends_with("+exchange");
   const bool is_one = choice.algorithm == "gather" || choice.algorithm.starts_with("recursive-");

@@ -64,8 +64,8 @@ void require(bool condition, const char* function, const std::string& message) {
 }
 
 void require_name(const char* name, gar_comm** comm, const char* function) {
-  require(comm != nullptr, function, "`comm` is NULL; accepted: where the communicator shall be written");
-  require(name != nullptr, function, "`name` is NULL; accepted: letters, digits, '-', '_' and '.'");
+  require(comm != nullptr, function, "`comm` is NULL; expected where the communicator shall be written");
+  require(name != nullptr, function, "`name` is NULL; expected letters, digits, '-', '_' and '.'");
 }
 
 CommunicatorOptions communicator_options(const gar_options* options, const char* function) {
@@ -74,7 +74,7 @@ CommunicatorOptions communicator_options(const gar_options* options, const char*
   gar_options known = GAR_OPTIONS_INIT;
   if (options != nullptr) {
     require(options->size >= kFirstSize && options->size <= sizeof known, function,
-            "`options->size` is " + std::to_string(options->size) + "; accepted: " + std::to_string(kFirstSize) +
+            "`options->size` is " + std::to_string(options->size) + "; expected " + std::to_string(kFirstSize) +
                 " to " + std::to_string(sizeof known) + " in this version, which GAR_OPTIONS_INIT fills in");
     std::memcpy(&known, options, options->size);
   }
@@ -101,31 +101,31 @@ CommunicatorOptions communicator_options(const gar_options* options, const char*
 namespace {
 
 Communicator& communicator_of(gar_comm* comm, const char* function) {
-  require(comm != nullptr, function, "`comm` is NULL; accepted: a communicator that a gar_comm_create_* function made");
+  require(comm != nullptr, function, "`comm` is NULL; expected a communicator that a gar_comm_create_* function made");
   return comm->communicator;
 }
 
 Request& request_of(gar_request* request, const char* function) {
   require(request != nullptr, function,
-          "`request` is NULL; accepted: what a gar_*_start or gar_*_prepare function made");
+          "`request` is NULL; expected what a gar_*_start or gar_*_prepare function made");
   return request->request;
 }
 
 DataType checked_type(gar_type type, const char* function) {
   require(type >= 0 && type < kNumDataTypes, function,
-          "`type` is " + std::to_string(type) + "; accepted: GAR_INT8 (0) to GAR_FLOAT64 (11)");
+          "`type` is " + std::to_string(type) + "; expected GAR_INT8 (0) to GAR_FLOAT64 (11)");
   return static_cast<DataType>(type);
 }
 
 ReduceOp checked_op(gar_op op, const char* function) {
   require(op >= 0 && op < kNumReduceOps, function,
-          "`op` is " + std::to_string(op) + "; accepted: GAR_SUM (0) to GAR_LXOR (9)");
+          "`op` is " + std::to_string(op) + "; expected GAR_SUM (0) to GAR_LXOR (9)");
   return static_cast<ReduceOp>(op);
 }
 
 void check_count(std::int64_t count, const char* name, const char* function) {
   require(count >= 0, function,
-          '`' + std::string(name) + "` is " + std::to_string(count) + "; accepted: a number of elements from 0");
+          '`' + std::string(name) + "` is " + std::to_string(count) + "; expected a number of elements from 0");
 }
 
 /// A collective as C programs call it.
@@ -179,7 +179,7 @@ using MakeRequest = Request (Communicator::*)(const CollectiveCall& call, Comple
 gar_status make_request(const Arguments& arguments, gar_request** request, const char* name,
                         MakeRequest make) noexcept {
   return guarded(name, [&](const char* function) {
-    require(request != nullptr, function, "`request` is NULL; accepted: where the request shall be written");
+    require(request != nullptr, function, "`request` is NULL; expected where the request shall be written");
     // The memory first: an operation that has started must be able to hand its request over.
     auto result = std::make_unique<gar_request>();
     Communicator& communicator = communicator_of(arguments.comm, function);
@@ -195,8 +195,8 @@ Reduction checked_reduction(const ReduceArguments& given, const char* function) 
   const ReduceOp op = checked_op(given.op, function);
   check_count(given.count, "count", function);
   require(given.num_operands >= 1, function,
-          "`num_operands` is " + std::to_string(given.num_operands) + "; accepted: 1 or more");
-  require(given.operands != nullptr, function, "`operands` is NULL; accepted: an array of num_operands pointers");
+          "`num_operands` is " + std::to_string(given.num_operands) + "; expected 1 or more");
+  require(given.operands != nullptr, function, "`operands` is NULL; expected an array of num_operands pointers");
   const std::span<const void* const> all(given.operands, static_cast<std::size_t>(given.num_operands));
   require(given.count == 0 || given.out != nullptr, function,
           "`out` is NULL; accepted only when there are no elements");
@@ -251,8 +251,8 @@ size_t gar_type_size(gar_type type) {
 
 gar_status gar_comm_create_threads(int num_ranks, const gar_options* options, gar_comm** comms) {
   return guarded(__func__, [&](const char* function) {
-    require(comms != nullptr, function, "`comms` is NULL; accepted: an array of num_ranks pointers");
-    require(num_ranks >= 1, function, "`num_ranks` is " + std::to_string(num_ranks) + "; accepted: 1 or more");
+    require(comms != nullptr, function, "`comms` is NULL; expected an array of num_ranks pointers");
+    require(num_ranks >= 1, function, "`num_ranks` is " + std::to_string(num_ranks) + "; expected 1 or more");
     std::vector<std::unique_ptr<gar_comm>> made;
     for (auto& communicator :
          gar::thread_communicators(num_ranks, gar::c_api::communicator_options(options, function))) {
@@ -356,7 +356,7 @@ gar_status gar_request_start(gar_request* request) {
 
 gar_status gar_request_test(gar_request* request, int* is_complete) {
   return guarded(__func__, [&](const char* function) {
-    require(is_complete != nullptr, function, "`is_complete` is NULL; accepted: where 0 or 1 shall be written");
+    require(is_complete != nullptr, function, "`is_complete` is NULL; expected where 0 or 1 shall be written");
     *is_complete = gar::c_api::request_of(request, function).test() ? 1 : 0;
   });
 }

@@ -23,14 +23,14 @@ namespace {
 
 Topology network_of(const char* topology, const char* function) {
   require(topology != nullptr, function,
-          "`topology` is NULL; accepted: a topology file, a name, or a generator such as star:8");
+          "`topology` is NULL; expected a topology file, a name, or a generator such as star:8");
   return load_topology(topology);
 }
 
 VectorSize size_of_vector(std::int64_t count, gar_type type, const char* function) {
   require(type >= 0 && type < kNumDataTypes, function,
-          "`type` is " + std::to_string(type) + "; accepted: GAR_INT8 (0) to GAR_FLOAT64 (11)");
-  require(count > 0, function, "`count` is " + std::to_string(count) + "; accepted: a number of elements from 1");
+          "`type` is " + std::to_string(type) + "; expected GAR_INT8 (0) to GAR_FLOAT64 (11)");
+  require(count > 0, function, "`count` is " + std::to_string(count) + "; expected a number of elements from 1");
   return vector_size_of_count("count", std::to_string(count), static_cast<DataType>(type));
 }
 
@@ -60,7 +60,7 @@ char* copy_of(const std::string& text) {
 
 void require_place(const void* place, const char* name, const char* function) {
   require(place != nullptr, function,
-          "`" + std::string(name) + "` is NULL; accepted: where the answer shall be written");
+          "`" + std::string(name) + "` is NULL; expected where the answer shall be written");
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ gar_status gar_plan(const char* topology, int64_t count, gar_type type, const ch
 gar_status gar_verify(const char* plan, int* is_proved, char** json) {
   return guarded("gar_verify", [&](const char* function) {
     require_place(is_proved, "is_proved", function);
-    require(plan != nullptr, function, "`plan` is NULL; accepted: a plan file, or the text of one");
+    require(plan != nullptr, function, "`plan` is NULL; expected a plan file, or the text of one");
     const bool is_text = *plan == '{';
     const std::string source = is_text ? "plan" : plan;
     std::istringstream text(is_text ? plan : "");

@@ -66,26 +66,26 @@ void check_algorithm_text(const std::string& algorithm, int num_ranks) {
 
 void check_topology(const Topology& topology, int num_ranks) {
   if (topology.num_servers() == num_ranks) return;
-  throw InvalidArgument(fmt::format(
-      "the topology '{}' has {} servers, but the communicator has {} ranks; accepted is one server per rank",
-      topology.name(), topology.num_servers(), num_ranks));
+  throw InvalidArgument(
+      fmt::format("the topology '{}' has {} servers, but the communicator has {} ranks; expected one server per rank",
+                  topology.name(), topology.num_servers(), num_ranks));
 }
 
 void check_numbers(const CommunicatorOptions& options) {
   if (!(options.timeout_s > 0) || !std::isfinite(options.timeout_s)) {
-    throw InvalidArgument(fmt::format("timeout_s = {}: accepted is a number of seconds above 0", options.timeout_s));
+    throw InvalidArgument(fmt::format("timeout_s = {}: expected a number of seconds above 0", options.timeout_s));
   }
   if (options.staging_bytes < 0 || options.staging_bytes > 1'000'000'000'000) {
     throw InvalidArgument(
-        fmt::format("staging_bytes = {}: accepted is 0 (chosen) or a number of bytes for each rank, up to 1e12",
+        fmt::format("staging_bytes = {}: expected 0 (chosen) or a number of bytes for each rank, up to 1e12",
                     options.staging_bytes));
   }
   if (options.latency_bytes < -1) {
     throw InvalidArgument(
-        fmt::format("latency_bytes = {}: accepted is -1 (chosen) or a number of bytes", options.latency_bytes));
+        fmt::format("latency_bytes = {}: expected -1 (chosen) or a number of bytes", options.latency_bytes));
   }
   if (!(options.explore_share >= 0 && options.explore_share <= 1)) {
-    throw InvalidArgument(fmt::format("explore_share = {}: accepted is a share from 0 to 1", options.explore_share));
+    throw InvalidArgument(fmt::format("explore_share = {}: expected a share from 0 to 1", options.explore_share));
   }
 }
 

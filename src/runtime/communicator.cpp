@@ -181,14 +181,14 @@ LocalCosts agree_on_costs(Transport& transport) {
 void check_size(int size, const char* function) {
   constexpr int kMostRanks = 4096;
   if (size < 1 || size > kMostRanks) {
-    throw InvalidArgument(fmt::format("{}: {} ranks; accepted are 1 to {}", function, size, kMostRanks));
+    throw InvalidArgument(fmt::format("{}: {} ranks; expected 1 to {}", function, size, kMostRanks));
   }
 }
 
 void check_membership(std::string_view name, int rank, int size, const char* function) {
   check_size(size, function);
   const auto is_fine = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
-  constexpr const char* kAccepted = "accepted are 1 to 100 letters, digits, '-', '_' and '.'";
+  constexpr const char* kAccepted = "expected 1 to 100 letters, digits, '-', '_' and '.'";
   if (name.empty() || name.size() > 100) {
     throw InvalidArgument(
         fmt::format("{}: the name '{}' has {} characters; {}", function, name.substr(0, 100), name.size(), kAccepted));
@@ -199,7 +199,7 @@ void check_membership(std::string_view name, int rank, int size, const char* fun
                                       wrong - name.begin() + 1, kAccepted));
   }
   if (rank < 0 || rank >= size) {
-    throw InvalidArgument(fmt::format("{}: rank {} of {}; accepted are 0 to {}", function, rank, size, size - 1));
+    throw InvalidArgument(fmt::format("{}: rank {} of {}; expected 0 to {}", function, rank, size, size - 1));
   }
 }
 

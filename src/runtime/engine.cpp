@@ -41,7 +41,7 @@ Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& 
     warn_(fmt::format("decisions of earlier jobs are not used: {}", exploration_.problem));
   }
   if (options.reproducible && device_ != nullptr) {
-    throw InvalidArgument("`reproducible` on GPUs is not there; accepted is a communicator for host memory");
+    throw InvalidArgument("`reproducible` on GPUs is not there; expected a communicator for host memory");
   }
   if (!transport_->allows_threads()) join_polled();
 }

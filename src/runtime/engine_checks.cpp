@@ -24,8 +24,8 @@ std::string describe_mismatch(const Signature& ours, int our_rank, const Signatu
   const std::string mine = describe(ours);
   const std::string other = describe(theirs);
   const std::string_view why = mine == other ? " with another plan" : "";
-  return fmt::format("rank {} called {}, but rank {} called {}{}; accepted is the same call on all ranks", our_rank,
-                     mine, their_rank, other, why);
+  return fmt::format("rank {} called {}, but rank {} called {}{}; expected the same call on all ranks", our_rank, mine,
+                     their_rank, other, why);
 }
 
 Signature Engine::next_signature(const CollectiveCall& call, const Schedule* schedule) {
@@ -49,7 +49,7 @@ Signature Engine::next_signature(const CollectiveCall& call, const Schedule* sch
 void Engine::check_process(std::string_view function) const {
   if (is_own_process()) return;
   throw InvalidArgument(
-      fmt::format("{}: the communicator belongs to process {}, which has forked this one ({}); accepted are "
+      fmt::format("{}: the communicator belongs to process {}, which has forked this one ({}); expected "
                   "communicators that this "
                   "process has made",
                   function, pid_, getpid()));
@@ -66,7 +66,7 @@ void Engine::check_overlap(const CollectiveCall& call) const {
                            ? in - out == rank() * block
                            : out >= in && out - in < in_length && (out - in) % block == 0;
   if (is_fine) return;
-  throw InvalidArgument(fmt::format("{}: `in` and `out` overlap in part; accepted are separate buffers, or {}",
+  throw InvalidArgument(fmt::format("{}: `in` and `out` overlap in part; expected separate buffers, or {}",
                                     name_of(call.collective),
                                     call.collective == Collective::kAllReduce   ? "the same one"
                                     : call.collective == Collective::kAllGather ? "`in` as this rank's block of `out`"
@@ -76,27 +76,27 @@ void Engine::check_overlap(const CollectiveCall& call) const {
 void Engine::check_stream(std::string_view function) const {
   if (device_ != nullptr) return;
   throw InvalidArgument(
-      fmt::format("{}: a stream, but this communicator ({}) works on host memory; accepted are communicators of "
+      fmt::format("{}: a stream, but this communicator ({}) works on host memory; expected communicators of "
                   "gar/cuda.hpp and gar/nccl.hpp",
                   function, transport_->name()));
 }
 
 void Engine::check(const CollectiveCall& call) const {
   const std::string_view name = name_of(call.collective);
-  if (call.count < 0) throw InvalidArgument(fmt::format("{}: count = {}; accepted is 0 or more", name, call.count));
+  if (call.count < 0) throw InvalidArgument(fmt::format("{}: count = {}; expected 0 or more", name, call.count));
   const int type = static_cast<int>(call.type);
   const int op = static_cast<int>(call.op);
   if (type < 0 || type >= kNumDataTypes || op < 0 || op >= kNumReduceOps) {
-    throw InvalidArgument(fmt::format("{}: type {}, operator {}; accepted are types 0 to {} and operators 0 to {}",
-                                      name, type, op, kNumDataTypes - 1, kNumReduceOps - 1));
+    throw InvalidArgument(fmt::format("{}: type {}, operator {}; expected types 0 to {} and operators 0 to {}", name,
+                                      type, op, kNumDataTypes - 1, kNumReduceOps - 1));
   }
   constexpr std::int64_t kMost = std::int64_t{1} << 50;
   if (call.count > kMost / size_of(call.type) / size()) {
-    throw InvalidArgument(fmt::format("{}: count = {} is too large; accepted are {} bytes for all blocks together",
-                                      name, call.count, kMost));
+    throw InvalidArgument(
+        fmt::format("{}: count = {} is too large; expected {} bytes for all blocks together", name, call.count, kMost));
   }
   if (call.count > 0 && (call.in == nullptr || call.out == nullptr)) {
-    throw InvalidArgument(fmt::format("{}: `{}` is null, but count is {}; accepted is null only with count 0", name,
+    throw InvalidArgument(fmt::format("{}: `{}` is null, but count is {}; expected null only with count 0", name,
                                       call.in == nullptr ? "in" : "out", call.count));
   }
   if (call.collective != Collective::kAllGather && !is_supported(call.type, call.op)) {
@@ -106,7 +106,7 @@ void Engine::check(const CollectiveCall& call) const {
   if (call.count > 0 && call.collective != Collective::kAllGather &&
       !transport_->compute().supports(call.type, call.op)) {
     throw InvalidArgument(
-        fmt::format("{}: {} of {} on a GPU; accepted are sum, prod, min and max of float16, bfloat16, float32, float64 "
+        fmt::format("{}: {} of {} on a GPU; expected sum, prod, min and max of float16, bfloat16, float32, float64 "
                     "and integers of 8, 32 and 64 bits",
                     name, to_string(call.op), to_string(call.type)));
   }

@@ -69,11 +69,11 @@ void Engine::start(const std::shared_ptr<Task>& task) {
   check_process("start");
   if (!task->is_persistent && task->has_started) {
     throw InvalidArgument(
-        "start: the operation is not persistent and has run; accepted is one of prepare_all_reduce etc.");
+        "start: the operation is not persistent and has run; expected one of prepare_all_reduce etc.");
   }
   if (task->path.is_reproducible && !transport_->allows_threads()) {
     throw InvalidArgument(
-        "start: reproducible operations that do not block need MPI_THREAD_MULTIPLE; accepted are blocking ones, or "
+        "start: reproducible operations that do not block need MPI_THREAD_MULTIPLE; expected blocking ones, or "
         "MPI_Init_thread with "
         "that level");
   }

@@ -43,10 +43,10 @@ void reduce(DataType type, ReduceOp op, void* out, std::span<const void* const> 
             Stores stores) {
   if (!is_supported(type, op)) {
     throw InvalidArgument(
-        fmt::format("{} is not defined for {}; accepted: sum prod min max", to_string(op), to_string(type)));
+        fmt::format("{} is not defined for {}; expected sum prod min max", to_string(op), to_string(type)));
   }
   if (operands.empty()) throw InvalidArgument("a reduction needs at least one operand");
-  if (count < 0) throw InvalidArgument(fmt::format("a reduction of {} elements; accepted: 0 and more", count));
+  if (count < 0) throw InvalidArgument(fmt::format("a reduction of {} elements; expected 0 and more", count));
   if (count == 0) return;
   if (operands.size() == 1) {
     copy(out, operands[0], count * size_of(type), stores);

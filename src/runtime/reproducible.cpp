@@ -396,7 +396,7 @@ void run_reproducible(const PlainCollectives& plain, const CollectiveCall& call)
   if (call.count == 0) return;
   if (plain.size > kMaxReproducibleRanks) {
     throw InvalidArgument(
-        fmt::format("a reproducible reduction of {} ranks; accepted: up to {}", plain.size, kMaxReproducibleRanks));
+        fmt::format("a reproducible reduction of {} ranks; expected up to {}", plain.size, kMaxReproducibleRanks));
   }
   switch (call.type) {
     case DataType::kFloat16:

@@ -27,10 +27,10 @@ std::int64_t fitting_block(const PlanIndex& index, std::int64_t num_blocks, std:
     const std::int64_t bytes = largest_staging(index, num_blocks, block) * element_size;
     if (bytes <= staging_bytes) return block;
     if (block == 1) {
-      throw PlanError(fmt::format(
-          "the plan '{}' needs {} bytes of staging memory at least, but a rank has {}; accepted is a larger "
-          "staging_bytes (GAR_STAGING)",
-          index.plan().algorithm, bytes, staging_bytes));
+      throw PlanError(
+          fmt::format("the plan '{}' needs {} bytes of staging memory at least, but a rank has {}; expected a larger "
+                      "staging_bytes (GAR_STAGING)",
+                      index.plan().algorithm, bytes, staging_bytes));
     }
     const auto smaller = static_cast<std::int64_t>(static_cast<double>(block) * static_cast<double>(staging_bytes) /
                                                    static_cast<double>(bytes));

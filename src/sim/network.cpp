@@ -43,7 +43,7 @@ Network::Network(const Topology& topology, const SimulationOptions& options)
 
 void Network::add_slow_server(const SlowServer& slow) {
   if (slow.rank < 0 || slow.rank >= num_ranks()) {
-    throw InvalidArgument(fmt::format("slow server: {} is not a rank; accepted are 0..{}", slow.rank, num_ranks() - 1));
+    throw InvalidArgument(fmt::format("slow server: {} is not a rank; expected 0..{}", slow.rank, num_ranks() - 1));
   }
   if (!(slow.factor > 0) || !std::isfinite(slow.factor)) {
     throw InvalidArgument(fmt::format("slow server {}: factor {} is not a number above 0", slow.rank, slow.factor));
@@ -82,12 +82,12 @@ void Network::add_condition(const LinkCondition& link) {
 
 std::int32_t Network::instance_of(const NodePlace& place) const {
   if (place.rank < 0 || place.rank >= num_ranks()) {
-    throw InvalidArgument(fmt::format("{} is not a rank; accepted are 0..{}", place.rank, num_ranks() - 1));
+    throw InvalidArgument(fmt::format("{} is not a rank; expected 0..{}", place.rank, num_ranks() - 1));
   }
   std::int32_t i = leaf(static_cast<std::int32_t>(place.rank));
   if (place.depth < 1 || place.depth > depth(i)) {
-    throw InvalidArgument(fmt::format("there is no link at depth {} above rank {}; accepted are 1..{}", place.depth,
-                                      place.rank, depth(i)));
+    throw InvalidArgument(
+        fmt::format("there is no link at depth {} above rank {}; expected 1..{}", place.depth, place.rank, depth(i)));
   }
   while (depth(i) > place.depth) i = span(i).parent;
   return i;

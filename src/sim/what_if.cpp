@@ -57,7 +57,7 @@ struct Source {
   std::string_view text;
 
   [[noreturn]] void reject(std::string_view why) const {
-    throw UsageError(fmt::format("{} '{}': {}; accepted: {}", name, text, why, accepted(form)));
+    throw UsageError(fmt::format("{} '{}': {}; expected {}", name, text, why, accepted(form)));
   }
 };
 
@@ -190,7 +190,7 @@ Condition parse_condition(Condition::Kind kind, std::string_view name, const std
 double parse_jitter(std::string_view name, const std::string& text) {
   const std::optional<double> jitter = number_of(text);
   if (!jitter || *jitter < 0 || *jitter > kMaxJitter) {
-    throw UsageError(fmt::format("{} '{}': accepted is a share from 0 to {:g}, such as 0.05", name, text, kMaxJitter));
+    throw UsageError(fmt::format("{} '{}': expected a share from 0 to {:g}, such as 0.05", name, text, kMaxJitter));
   }
   return *jitter;
 }
@@ -200,7 +200,7 @@ std::uint64_t parse_seed(std::string_view name, const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, seed);
   if (error != std::errc() || stopped != end) {
-    throw UsageError(fmt::format("{} '{}': accepted is a whole number from 0 to 2^64 - 1", name, text));
+    throw UsageError(fmt::format("{} '{}': expected a whole number from 0 to 2^64 - 1", name, text));
   }
   return seed;
 }

@@ -100,7 +100,7 @@ std::vector<std::int64_t> servers_of_ranks(const Topology& network, const std::v
   const std::int64_t num_hosts = 1 + *std::max_element(host_of.begin(), host_of.end());
   if (network.num_servers() == num_hosts) return {host_of.begin(), host_of.end()};
   throw InvalidArgument(
-      fmt::format("the topology '{}' has {} server{}, but there are {} ranks on {} host{}; accepted is one server per "
+      fmt::format("the topology '{}' has {} server{}, but there are {} ranks on {} host{}; expected one server per "
                   "rank, or one per host",
                   network.name(), network.num_servers(), network.num_servers() == 1 ? "" : "s", num_ranks, num_hosts,
                   num_hosts == 1 ? "" : "s"));
@@ -110,7 +110,7 @@ void check_order(const Topology& network, const std::vector<std::int64_t>& serve
   if (std::is_sorted(server_of.begin(), server_of.end())) return;
   throw InvalidArgument(
       fmt::format("the topology '{}' has one server per host, and the ranks of a host do not follow each other; "
-                  "accepted is a job whose ranks fill one host after the other",
+                  "expected a job whose ranks fill one host after the other",
                   network.name()));
 }
 

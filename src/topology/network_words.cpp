@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -95,27 +96,50 @@ struct LevelWords {
   std::optional<ServerParams> server;
 };
 
+[[noreturn]] void reject_sense(const std::string& problem) {
+  throw InvalidArgument(fmt::format("behind '@' it {}", problem));
+}
 [[noreturn]] void reject_words(const std::string& problem) {
-  throw InvalidArgument(fmt::format("behind '@' it {}; accepted there is {}", problem, accepted_link_words()));
+  throw InvalidArgument(fmt::format("behind '@' it {}; expected {}", problem, accepted_link_words()));
+}
+
+std::string in_small_letters(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+// ", did you mean 100GbE?": other letters, or a speed without its unit.
+std::string suggestion_for(std::string_view word) {
+  for (const NetworkClass& c : kClasses) {
+    if (in_small_letters(c.name) == in_small_letters(word)) return fmt::format(" (did you mean {}?)", c.name);
+  }
+  for (const std::string_view unit : {"bit/s", "it/s", "t/s", "/s"}) {
+    const std::string longer = std::string(word) + std::string(unit);
+    if (bandwidth_of(longer)) return fmt::format(" (did you mean {}?)", longer);
+  }
+  return "";
 }
 
 void add_word(std::string_view word, LevelWords& out) {
   const NetworkClass* known = find_network_class(word);
   if (known != nullptr && !known->is_link) {
-    if (out.server) reject_words("says the memory of the servers twice");
+    if (out.server) reject_sense("says the memory of the servers twice; expected it once");
     out.server = known->server();
     return;
   }
   const std::optional<double> beta = known != nullptr ? known->beta() : bandwidth_of(word);
   if (beta) {
-    if (out.beta) reject_words(fmt::format("says the speed of one link twice, the second time with '{:.40}'", word));
+    if (out.beta)
+      reject_sense(
+          fmt::format("says the speed of one link twice, the second time with '{:.40}'; expected it once", word));
     out.beta = beta;
     if (known != nullptr && !out.is_own_latency) out.latency = known->latency;
     return;
   }
   const std::optional<double> latency = latency_of(word);
-  if (!latency) reject_words(fmt::format("has '{:.40}'", word));
-  if (out.is_own_latency) reject_words("says the latency of one level twice");
+  if (!latency) reject_words(fmt::format("has '{:.40}'{}", word, suggestion_for(word)));
+  if (out.is_own_latency) reject_sense("says the latency of one level twice; expected it once");
   out.latency = latency;
   out.is_own_latency = true;
 }
@@ -135,12 +159,11 @@ std::vector<LevelWords> read_words(std::string_view words) {
   for (std::size_t begin = 0; begin <= words.size();) {
     const std::size_t end = std::min(words.find('+', begin), words.size());
     out.push_back(level_words(words.substr(begin, end - begin)));
-    if (out.size() > static_cast<std::size_t>(kMaxDepth)) reject_words("says too many levels");
+    if (out.size() > static_cast<std::size_t>(kMaxDepth)) reject_sense("says too many levels");
     begin = end + 1;
   }
   for (std::size_t i = 1; i < out.size(); ++i) {
-    if (out[i].server)
-      reject_words("says the memory of servers behind a '+', where switches are; it belongs before it");
+    if (out[i].server) reject_sense("says the memory of servers behind a '+', where switches are; expected before it");
   }
   return out;
 }
@@ -201,13 +224,10 @@ bool has_paper_parameters(const Topology& topology) {
 }
 
 std::string accepted_link_words() {
-  std::string names;
-  for (const NetworkClass& c : kClasses) names += fmt::format("{}{}", names.empty() ? "" : " ", c.name);
   return fmt::format(
-      "for the servers' links {}, with the latency of a ping-pong if it is known, as in 100Gbit/s,2us, and '+' before "
-      "the "
-      "same for each level above; or a name: {}",
-      kAcceptedBandwidth, names);
+      "{}, or a name such as 100GbE (gar topo classes prints them), with the latency of a ping-pong if it is known "
+      "(100Gbit/s,2us), and '+' before the same for each level above",
+      kAcceptedBandwidth);
 }
 
 Topology network_in_words(const std::string& name, std::string_view words,
@@ -219,7 +239,7 @@ Topology network_in_words(const std::string& name, std::string_view words,
   const Topology shape = make(factors, {0, cable, cable, cable, 0, {}});
   const int height = shape.height(shape.root());
   if (levels.size() > idx(height)) {
-    reject_words(fmt::format("says the links of {} levels, but has {}", levels.size(), height));
+    reject_sense(fmt::format("says the links of {} levels; expected at most {}", levels.size(), height));
   }
   std::vector<double> alpha(idx(height) + 1);  // by height
   alpha[0] = levels.front().latency.value_or(kTypicalLatency) / 2;
@@ -229,7 +249,7 @@ Topology network_in_words(const std::string& name, std::string_view words,
     const bool is_said = h <= levels.size() && levels[h - 1].is_own_latency;
     const double latency = is_said ? *levels[h - 1].latency : std::max(turn + kTypicalLevelLatency, way);
     if (latency < way * (1 - 1e-9)) {
-      reject_words(
+      reject_sense(
           fmt::format("says that messages through {} levels of links take {}, but those on the way need {} already; a "
                       "latency is that of the whole way, as a ping-pong shows it",
                       h, format_seconds(latency), format_seconds(way)));

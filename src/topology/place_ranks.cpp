@@ -76,7 +76,7 @@ Topology place_ranks(const Topology& network, const std::vector<std::int64_t>& s
   for (const std::int64_t server : server_of) {
     if (server < 0 || server >= network.num_servers()) {
       throw InvalidArgument(
-          fmt::format("server {} of '{}': accepted are 0 to {}", server, network.name(), network.num_servers() - 1));
+          fmt::format("server {} of '{}': expected 0 to {}", server, network.name(), network.num_servers() - 1));
     }
     if (!occupied.empty() && occupied.back().server == server) {
       ++occupied.back().num_ranks;

@@ -114,7 +114,7 @@ std::vector<std::int64_t> parse_factors(std::string_view spec, std::string_view 
     const std::size_t end = std::min(text.find('x', begin), text.size());
     const std::string_view digits = text.substr(begin, end - begin);
     const auto fail = [&](const std::string& problem) {
-      throw InvalidArgument(fmt::format("topology '{}': {}; accepted are {}, each number from 1 to {}", spec, problem,
+      throw InvalidArgument(fmt::format("topology '{}': {}; expected {}, each number from 1 to {}", spec, problem,
                                         accepted_forms(), kMaxServers));
     };
     if (digits.empty()) fail("a number is missing");
@@ -132,7 +132,7 @@ std::vector<std::int64_t> parse_factors(std::string_view spec, std::string_view 
 
 void check_num_factors(std::string_view spec, const std::vector<std::int64_t>& factors, std::size_t expected) {
   if (factors.size() != expected) {
-    throw InvalidArgument(fmt::format("topology '{}' has {} numbers where {} are needed; accepted are {}", spec,
+    throw InvalidArgument(fmt::format("topology '{}' has {} numbers where {} are needed; expected {}", spec,
                                       factors.size(), expected, accepted_forms()));
   }
 }
@@ -151,7 +151,7 @@ Topology builtin_topology(std::string_view name) {
   for (const Builtin& builtin : kBuiltins) {
     if (builtin.name == name) return builtin.make(PaperParams{});
   }
-  throw InvalidArgument(fmt::format("there is no built-in topology '{}'; accepted are {}", name, accepted_forms()));
+  throw InvalidArgument(fmt::format("there is no built-in topology '{}'; expected {}", name, accepted_forms()));
 }
 
 Topology topology_from_spec(std::string_view spec) {
@@ -162,7 +162,7 @@ Topology topology_from_spec(std::string_view spec) {
   const auto* generator = std::find_if(std::begin(kGenerators), std::end(kGenerators),
                                        [&](const TopologyGenerator& g) { return g.name == kind; });
   if (colon == std::string_view::npos || generator == std::end(kGenerators)) {
-    throw InvalidArgument(fmt::format("unknown topology '{}'; accepted are {}", shown, accepted_forms()));
+    throw InvalidArgument(fmt::format("unknown topology '{}'; expected {}", shown, accepted_forms()));
   }
   const std::size_t at = std::min(spec.find('@'), spec.size());
   const Factors factors = parse_factors(shown, spec.substr(colon + 1, at - colon - 1));

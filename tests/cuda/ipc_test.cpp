@@ -297,7 +297,7 @@ TEST(CudaIpc, RefusesOtherMemory) {
                   const std::string bits = error_of([&] {
                     communicator.all_reduce(device.bytes(), device.bytes(), 8, DataType::kInt32, ReduceOp::kBxor);
                   });
-                  check(contains(bits, "bxor of int32 on a GPU; accepted are sum"), bits);
+                  check(contains(bits, "bxor of int32 on a GPU; expected sum"), bits);
                   const std::string none =
                       error_of([&] { communicator.all_reduce(nullptr, device.bytes(), 8, DataType::kInt32); });
                   check(contains(none, "`in` is null"), none);
@@ -320,7 +320,7 @@ TEST(CudaIpc, OtherCallsOnOtherRanksAreNoticed) {
     communicator.all_reduce(memory.bytes(), memory.bytes(), member.rank == 2 ? 100 : 101, DataType::kFloat32);
   });
   for (const std::string& text : outcomes)
-    EXPECT_TRUE(contains(text, "accepted is the same call on all ranks")) << text;
+    EXPECT_TRUE(contains(text, "expected the same call on all ranks")) << text;
 }
 
 TEST(CudaIpc, PlansThatExchangeElementsAreRefused) {

@@ -512,11 +512,11 @@ TEST(CudaWithoutGpu, BadArgumentsAreNamed) {
   const void* in = memory.data();
   const auto sum = ReduceOp::kSum;
   EXPECT_EQ(call(DataType::kFloat32, ReduceOp::kBxor, memory.data(), {in, in}, 1),
-            "bxor of float32 is not supported on GPUs; accepted: sum prod min max of int8 uint8 int32 uint32 int64 "
+            "bxor of float32 is not supported on GPUs; expected sum prod min max of int8 uint8 int32 uint32 int64 "
             "uint64 float16 bfloat16 float32 float64");
   EXPECT_EQ(call(DataType::kFloat32, sum, memory.data(), {}, 1), "a reduction needs at least one operand");
   EXPECT_EQ(call(DataType::kFloat32, sum, memory.data(), {in, in}, -5),
-            "a reduction of -5 elements; accepted: 0 and more");
+            "a reduction of -5 elements; expected 0 and more");
   EXPECT_EQ(call(DataType::kFloat32, sum, nullptr, {in, in}, 1), "the result of a reduction is a null pointer");
   EXPECT_EQ(call(DataType::kFloat32, sum, memory.data(), {in, nullptr}, 1),
             "operand 1 of a reduction is a null pointer");
@@ -524,11 +524,11 @@ TEST(CudaWithoutGpu, BadArgumentsAreNamed) {
   EXPECT_NE(call(DataType::kFloat32, sum, memory.data(), {odd, in}, 1).find("is not aligned to the 4 bytes of float32"),
             std::string::npos);
   EXPECT_EQ(call(DataType::kFloat16, sum, memory.data(), std::vector<const void*>(65, in), 1),
-            "sum of 65 float16 operands on a GPU; accepted: up to 64, because more would be rounded twice");
+            "sum of 65 float16 operands on a GPU; expected up to 64, because more would be rounded twice");
   std::vector<const void*> many(70, static_cast<const void*>(&memory[4]));
   many[66] = memory.data();
   EXPECT_EQ(call(DataType::kFloat32, sum, memory.data(), many, 1),
-            "the result of a reduction of 70 operands on a GPU is operand 66; accepted: one of the first 64, or none");
+            "the result of a reduction of 70 operands on a GPU is operand 66; expected one of the first 64, or none");
 }
 
 TEST(CudaWithoutGpu, PassesCheckTheirOperands) {
@@ -536,15 +536,15 @@ TEST(CudaWithoutGpu, PassesCheckTheirOperands) {
   const auto call = [&](DataType type) {
     return message_of<InvalidArgument>([&] { launch_reductions(type, ReduceOp::kSum, std::span(&job, 1), nullptr); });
   };
-  EXPECT_EQ(call(DataType::kFloat32), "number of operands of a pass on a GPU: 1; accepted: 2 to 64");
+  EXPECT_EQ(call(DataType::kFloat32), "number of operands of a pass on a GPU: 1; expected 2 to 64");
   job.num_operands = 65;
-  EXPECT_EQ(call(DataType::kFloat32), "number of operands of a pass on a GPU: 65; accepted: 2 to 64");
+  EXPECT_EQ(call(DataType::kFloat32), "number of operands of a pass on a GPU: 65; expected 2 to 64");
   job = {.num_operands = 2, .count = -1};
-  EXPECT_EQ(call(DataType::kFloat32), "a reduction of -1 elements; accepted: 0 and more");
+  EXPECT_EQ(call(DataType::kFloat32), "a reduction of -1 elements; expected 0 and more");
   EXPECT_NE(call(DataType::kUint16).find("sum of uint16 is not supported on GPUs"), std::string::npos);
   const DeviceCopy copy{nullptr, nullptr, -1};
   EXPECT_EQ(message_of<InvalidArgument>([&] { launch_copies(std::span(&copy, 1), nullptr); }),
-            "a copy of -1 bytes; accepted: 0 and more");
+            "a copy of -1 bytes; expected 0 and more");
 }
 
 TEST(CudaWithoutGpu, NoElementsNeedNoGpu) {

@@ -221,7 +221,7 @@ TEST(Nccl, RefusesHostMemoryOnAllRanks) {
       const std::string kind =
           member.rank == 1 ? "InvalidArgument: `in` is host memory" : "DeviceError: rank 1 cannot take part";
       expect_error([&] { communicator.all_reduce(in, device.bytes(), 1024, DataType::kFloat32); },
-                   {kind, "accepted is memory of device"});
+                   {kind, "expected memory of device"});
       expect_works(communicator);
     }
   });
@@ -234,7 +234,7 @@ TEST(Nccl, OtherCallsOnOtherRanksAreNoticed) {
     const DeviceMemory memory(8192);
     const std::int64_t count = member.rank == 2 ? 100 : 101;
     expect_error([&] { communicator.all_reduce(memory.bytes(), memory.bytes(), count, DataType::kFloat32); },
-                 {"TransportError", "accepted is the same call on all ranks"});
+                 {"TransportError", "expected the same call on all ranks"});
   });
 }
 
@@ -243,7 +243,7 @@ TEST(Nccl, SaysWhatRanksOnOneGpuNeed) {
   expect_all(2, [](const DeviceMember& member) {
     unsetenv("NCCL_HOSTID");
     check_cuda(cudaSetDevice(0), "cudaSetDevice");
-    expect_error([&] { make(member); }, {"DeviceError", "accepted is a GPU for each rank, or a different NCCL_HOSTID"});
+    expect_error([&] { make(member); }, {"DeviceError", "expected a GPU for each rank, or a different NCCL_HOSTID"});
   });
 }
 

@@ -54,6 +54,13 @@ check 'gar profile ' show diff
 check 'gar profile show pl' plan.json
 check 'gar profile diff pl' plan.json
 check 'gar predict -p pl' plan.json
+check 'gar reproduce ta' table:gtplan table:gentreesimu
+check 'gar reproduce planners fig' fig:hcps
+# For bash a word ends at a colon.
+COMP_WORDS=(gar reproduce table : gt)
+COMP_CWORD=4
+_gar
+[[ ${COMPREPLY[*]} == gtplan ]] || fail "'gar reproduce table:gt' offers '${COMPREPLY[*]}', not 'gtplan'"
 
 for shell in zsh fish; do
   "$gar" completion $shell >"gar.$shell"

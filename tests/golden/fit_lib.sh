@@ -15,12 +15,12 @@ measures() {
     case $code in
       0) ;;
       2)
-        grep -Eq "gar: --budget ${budget}s is too short to measure what a fit needs; about [0-9]+s would do\$" err.txt ||
+        grep -Eq "gar: --budget ${budget}s is too short to measure what a fit needs; about [0-9]+s would do\$" <(in_one_line err.txt) ||
           fail "$*: exit code 2: $(cat out.txt err.txt)"
         continue
         ;;
       3)
-        grep -q 'gar: the measurements contradict the model' err.txt ||
+        grep -q 'gar: the measurements contradict the model' <(in_one_line err.txt) ||
           fail "$*: exit code 3: $(cat out.txt err.txt)"
         ;;
       *) fail "$*: exit code $code: $(cat out.txt err.txt)" ;;

@@ -16,7 +16,7 @@ measures 4 all_measured measured.json "$gar" fit --local 3
 code=0
 limited "$gar" fit --local 3 --budget 20ms >out.txt 2>err.txt || code=$?
 ((code == 2)) || fail "a short budget: exit code $code: $(cat out.txt err.txt)"
-grep -Eq '^gar: --budget 0.02s is too short to measure what a fit needs; about [0-9]+s would do$' err.txt ||
+grep -Eq '^gar: --budget 0.02s is too short to measure what a fit needs; about [0-9]+s would do$' <(in_one_line err.txt) ||
   fail "a short budget: $(cat err.txt)"
 [[ ! -s out.txt ]] || fail "something was fitted from nothing: $(cat out.txt)"
 
@@ -80,5 +80,5 @@ cmp -s one.json other.json && fail "the test changes nothing"
 code=0
 limited "$gar" fit --from one.json --from other.json >out.txt 2>err.txt || code=$?
 ((code == 3)) || fail "different networks: exit code $code"
-grep -q '^gar: --from other.json, after one.json: the network .* accepted are measurements of one network$' err.txt ||
+grep -q '^gar: --from other.json, after one.json: the network .* expected measurements of one network$' <(in_one_line err.txt) ||
   fail "different networks: $(cat err.txt)"

@@ -3,7 +3,7 @@
 # shellcheck shell=bash
 set -euo pipefail
 script=$(basename "$0" .sh)
-export NO_COLOR=1 LC_ALL=C COLUMNS=120
+export NO_COLOR=1 LC_ALL=C.UTF-8
 # What make test-full asks for.
 is_full=${GAR_TEST_FULL:-}
 for name in "${!GAR_@}" LD_PRELOAD; do unset "$name"; done
@@ -23,6 +23,9 @@ skip() {
   echo "$script: skipped: $*"
   exit 77
 }
+
+# in_one_line FILE: messages that were broken to fit 80 columns.
+in_one_line() { sed -z 's/\n     / /g' "$1"; }
 
 # limited COMMAND...: ends what hangs. The limit is no statement about speed: a busy machine may need most of it.
 limited() { timeout -k 10 300 "$@"; }

@@ -72,7 +72,7 @@ for flag in -p --profile -t --topology; do
 done
 # A profile is a network, too; a network is no profile.
 expect 0 "$b/mpirun.o -x GAR_MPIRUN=1 -x GAR_TOPOLOGY=$work/run/profile.json -x LD_PRELOAD=$ours_o ./p" '' --dry-run -t profile.json -- mpirun.o ./p
-expect 3 '' 'net.json: schema: is "gar.topology/1"; accepted: "gar.profile/2" or "gar.profile/1"' -p net.json -- mpirun.o ./p
+expect 3 '' 'net.json: schema: is "gar.topology/1"; expected "gar.profile/2" or "gar.profile/1"' -p net.json -- mpirun.o ./p
 expect 0 "$b/mpirun.o -x GAR_MPIRUN=1 -x GAR_TOPOLOGY=star:4 -x LD_PRELOAD=$ours_o ./p" '' --dry-run -t star:4 -- mpirun.o ./p
 # The caller's settings are handed on, flags win; a library that the caller preloads comes behind ours.
 GAR_TIMEOUT=5 GAR_ALGO='x y' GAR_CHECK=0 LD_PRELOAD='' \
@@ -117,7 +117,7 @@ grep -qx 0 "$work/err" || fail "srun did not get GAR_MIN_BYTES=0"
 # What is refused.
 expect 2 '' 'nothing to run' --check
 expect 2 '' 'nothing to run' --check --
-expect 2 '' 'not expected here: --quiet' --quiet mpirun.o ./p
+expect 2 '' 'not known here: --quiet' --quiet mpirun.o ./p
 expect 2 '' 'which MPI does srun start?' -- srun ./p
 # Programs are told from launchers by their names, and never asked for their version.
 cat >"$work/bin/program" <<END

@@ -40,7 +40,7 @@ touch plain
 code=0
 GAR_DECISIONS=$work/plain/gar limited "$gar" tune --local 2 --transport threads --sizes 8 >out.txt 2>err.txt || code=$?
 [[ $code == 4 ]] || fail "exit code $code, not 4"
-grep -q 'the decisions are not kept: .*plain' err.txt || fail "it is not said why: $(cat err.txt)"
+grep -q 'the decisions are not kept: .*plain' <(in_one_line err.txt) || fail "it is not said why: $(cat err.txt)"
 grep -Eq '^ +8 ' out.txt || fail "no line: $(cat out.txt)"
 GAR_DECISIONS=0 limited "$gar" tune --local 2 --transport threads --sizes 8 >out.txt || fail "GAR_DECISIONS=0: exit code $?"
 grep -q '^# not kept' out.txt || fail "it is not said that nothing is kept: $(cat out.txt)"

@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 mv "$work/first" "$work/usr" # the package can be moved
 
 "$work/usr/bin/gar" --version
-for file in share/man/man1/gar.1 share/bash-completion/completions/gar share/zsh/site-functions/_gar \
+for file in share/man/man1/gar.1 share/man/man1/gar-predict.1 share/man/man1/gar-bench.1 share/bash-completion/completions/gar share/zsh/site-functions/_gar \
   share/fish/vendor_completions.d/gar.fish include/gar/topology.hpp include/gar/gar.h include/gar/gar_mpi.h include/gar/gar_cuda.h include/gar/cuda.hpp \
   share/gar/gar.spdx.json share/gar/topologies/mixed-fleet.json share/gar/testbed/cluster share/doc/gar/LICENSE share/doc/gar/README.md \
   share/doc/gar/docs/quickstart.md share/doc/gar/docs/img/networks.svg share/doc/gar/examples/04_threads.cpp include/gar/gar.hpp; do

@@ -18,7 +18,7 @@ int level_of(const std::string& name) {
   if (name == "multiple") return MPI_THREAD_MULTIPLE;
   if (name == "funneled") return MPI_THREAD_FUNNELED;
   if (name == "single") return MPI_THREAD_SINGLE;
-  throw Failure("unknown thread level '" + name + "'; accepted: multiple, funneled, single");
+  throw Failure("unknown thread level '" + name + "'; expected multiple, funneled, single");
 }
 
 CommunicatorOptions exploring() {

@@ -24,7 +24,7 @@ inline MpiPath parse_path(const std::string& text) {
   if (text == "messages") return MpiPath::kMessages;
   if (text == "hierarchy") return MpiPath::kHierarchy;
   if (text == "shared") return MpiPath::kShared;
-  throw Failure("unknown path '" + text + "'; accepted: messages, hierarchy, shared");
+  throw Failure("unknown path '" + text + "'; expected messages, hierarchy, shared");
 }
 
 class MpiTest {

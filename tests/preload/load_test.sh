@@ -63,7 +63,7 @@ for flavour in "${flavours[@]}"; do
     fresh
     chown 65534 "lib/$rest"
     preloaded "$flavour" "$work/lib/$name" "$life" single
-    says "$rest belongs to user 65534; accepted are root and user 0.*$own"
+    says "$rest belongs to user 65534; expected root and user 0.*$own"
   fi
   # One rank alone does not have it: no rank uses it, the program gets to its end, and that rank says why.
   fresh

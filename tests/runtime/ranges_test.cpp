@@ -120,10 +120,9 @@ static_assert(!CanBeStarted<std::vector<float>> && !CanRun<std::list<float>&> &&
 
 TEST(Ranges, NamesOfSharedMemorySayWhichCharacterIsWrong) {
   const std::string words = words_of_refusal([] { static_cast<void>(shared_memory_communicator("a/b", 0, 1)); });
-  EXPECT_EQ(
-      words,
-      "shared_memory_communicator: the name 'a/b' has a '/', its character 2; accepted are 1 to 100 letters, digits, "
-      "'-', '_' and '.'");
+  EXPECT_EQ(words,
+            "shared_memory_communicator: the name 'a/b' has a '/', its character 2; expected 1 to 100 letters, digits, "
+            "'-', '_' and '.'");
   EXPECT_NE(words_of_refusal([] {
               static_cast<void>(shared_memory_communicator(std::string(101, 'a'), 0, 1));
             }).find("has 101 characters"),

@@ -433,7 +433,7 @@ TEST(Reduction, refuses_what_makes_no_sense) {
     parse_data_type("half");
   } catch (const InvalidArgument& error) {
     EXPECT_EQ(std::string(error.what()),
-              "unknown data type 'half'; accepted: int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 "
+              "unknown data type 'half'; expected int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 "
               "float32 float64");
   }
 }

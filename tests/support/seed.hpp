@@ -19,7 +19,7 @@ inline std::uint64_t seed(std::uint64_t usual) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw std::invalid_argument("GAR_TEST_SEED=" + text + ": accepted is a whole number below 2^64");
+    throw std::invalid_argument("GAR_TEST_SEED=" + text + ": expected a whole number below 2^64");
   }
   // Steele et al.: SplitMix64. Neighbouring seeds give numbers that have nothing in common.
   std::uint64_t mixed = usual + (number + 1) * 0x9E3779B97F4A7C15U;

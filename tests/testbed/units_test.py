@@ -467,7 +467,7 @@ class Places(unittest.TestCase):
         os.mkfifo(output)
         # Nobody reads the pipe: an old version waits here, until the alarm ends it.
         signal.alarm(20)
-        with self.assertRaisesRegex(Error, "network.json: it is no file; accepted is a new name or a file"):
+        with self.assertRaisesRegex(Error, "network.json: it is no file; expected a new name or a file"):
             topology.write(output, star(), None)
         signal.alarm(0)
         with self.assertRaisesRegex(Error, "it is a directory"):
@@ -483,7 +483,7 @@ class Places(unittest.TestCase):
         os.chmod(self.base, 0o777)
         self.refuses("mode 0777|others can write to .*base")
         os.chmod(self.base, 0o1777)
-        with self.assertRaisesRegex(Error, "mode 1777; accepted: 0755"), state.lock():
+        with self.assertRaisesRegex(Error, "mode 1777; expected 0755"), state.lock():
             pass
         self.use(os.path.join(self.base, "below"))
         os.chmod(self.base, 0o777)
@@ -494,7 +494,7 @@ class Places(unittest.TestCase):
         os.mkdir(self.base, 0o700)
         state.save(star(), "up")
         os.chmod(state.directory("garvc"), 0o755)
-        with self.assertRaisesRegex(Error, "mode 0755; accepted: 0700"):
+        with self.assertRaisesRegex(Error, "mode 0755; expected 0700"):
             state.load("garvc")
 
     def test_what_belongs_to_somebody_else(self):
@@ -552,7 +552,7 @@ class Places(unittest.TestCase):
         os.close(alone(place))
         self.assertEqual(stat.S_IMODE(os.lstat(place).st_mode), 0o700)
         os.chmod(place, 0o755)  # then another user can hold the lock for ever
-        with self.assertRaisesRegex(Error, "mode 0755; accepted: 0700"):
+        with self.assertRaisesRegex(Error, "mode 0755; expected 0700"):
             alone(place)
 
     def test_names_are_made_one_at_a_time(self):

@@ -15,10 +15,14 @@
 namespace gar::cli {
 namespace {
 
-void print_error(const Context& context, std::string_view message) {
-  const std::string text =
-      fmt::format("{} {}\n", paint("gar:", Paint::kRed, use_color(context.color, stderr)), escaped(message));
+// Below "gar: ", in lines that fit the terminal.
+void print_message(std::string first, std::string_view message) {
+  const std::string text = wrapped(std::move(first), 5, escaped(message), terminal_columns(stderr));
   std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void print_error(const Context& context, std::string_view message) {
+  print_message(paint("gar:", Paint::kRed, use_color(context.color, stderr)) + " ", message);
 }
 
 /// "gar topo show"
@@ -71,7 +75,7 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int
     if (word.empty()) return fmt::format("a verb is needed: {}", fmt::join(verbs, " "));
     if (std::find(verbs.begin(), verbs.end(), word) == verbs.end()) {
       const std::vector<std::string> close = closest_words(word, verbs);
-      if (close.empty()) return fmt::format("unknown verb '{}'; accepted: {}", word, fmt::join(verbs, " "));
+      if (close.empty()) return fmt::format("unknown verb '{}'; expected {}", word, fmt::join(verbs, " "));
       return fmt::format("unknown verb '{}'; did you mean {}?", word, fmt::join(close, " or "));
     }
   }
@@ -80,7 +84,7 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int
     for (const CLI::Option* option : app.get_options()) {
       if (!option->get_lnames().empty()) flags.push_back("--" + option->get_lnames().front());
     }
-    return fmt::format("not expected here: {}; accepted: {}", fmt::join(app.remaining(), " "), fmt::join(flags, " "));
+    return fmt::format("not known here: {}; expected {}", fmt::join(app.remaining(), " "), fmt::join(flags, " "));
   }
   return error.what();
 }
@@ -152,10 +156,7 @@ void print_failure(std::string_view message) {
   std::fflush(stderr);
 }
 
-void print_note(std::string_view text) {
-  const std::string line = fmt::format("gar: note: {}\n", escaped(text));
-  std::fwrite(line.data(), 1, line.size(), stderr);
-}
+void print_note(std::string_view text) { print_message("gar: note: ", text); }
 
 namespace {
 
@@ -185,7 +186,7 @@ int run_program(CLI::App& program, Context& context, int given_argc, const char*
   const std::vector<std::string> verbs = visible_verbs(program);
   const bool asks_for_help = std::string_view(given_argv[1]) == "help" && argc > 2;
   if (asks_for_help && std::find(verbs.begin(), verbs.end(), words[1]) == verbs.end()) {
-    print_error(context, fmt::format("unknown verb '{}'; accepted: {}", words[1], fmt::join(verbs, " ")));
+    print_error(context, fmt::format("unknown verb '{}'; expected {}", words[1], fmt::join(verbs, " ")));
     print_hint(program);
     return kExitUsage;
   }
@@ -267,7 +268,7 @@ double parse_timeout(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= kLeast && value <= kMaxSeconds)) {
-    throw UsageError(fmt::format("--timeout '{}': accepted is a number of seconds from {:g} to {:g}, such as 30 or 0.5",
+    throw UsageError(fmt::format("--timeout '{}': expected a number of seconds from {:g} to {:g}, such as 30 or 0.5",
                                  text, kLeast, kMaxSeconds));
   }
   return value;
@@ -317,7 +318,7 @@ std::int64_t parse_ranks(const std::string& text) {
   constexpr std::size_t kMaxDigits = 9;
   const bool is_number = text.size() <= kMaxDigits && text.find_first_not_of("0123456789") == std::string::npos;
   if (!is_number || text.find_first_not_of('0') == std::string::npos) {
-    throw UsageError(fmt::format("--ranks '{}': accepted: a whole number of ranks, such as 12", text));
+    throw UsageError(fmt::format("--ranks '{}': expected a whole number of ranks, such as 12", text));
   }
   return std::stoll(text);
 }

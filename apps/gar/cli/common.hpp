@@ -45,7 +45,7 @@ int run_verb(const Context& context);
 
 /// One line about a failure on standard error, without colour: from any rank.
 void print_failure(std::string_view message);
-/// "gar: note: TEXT" on standard error.
+/// "gar: note: TEXT" on standard error, in lines that fit the terminal.
 void print_note(std::string_view text);
 
 /// Parses the command line and runs the verb: the whole of main().

@@ -70,8 +70,16 @@ std::size_t painted_width(std::string_view text) {
   return display_width(text) - hidden;
 }
 
-/// `text` broken at blanks: `first` before the first line and as many blanks as `rest` says before the others.
-std::string broken(std::string first, std::size_t rest, std::string_view text, std::size_t columns) {
+/// A cell that begins `before` columns into a line and goes on below itself.
+std::string broken_cell(std::string_view text, std::size_t before, std::size_t columns) {
+  std::string out = wrapped(std::string(before, ' '), before, text, columns);
+  out.pop_back();
+  return out.substr(before);
+}
+
+}  // namespace
+
+std::string wrapped(std::string first, std::size_t rest, std::string_view text, std::size_t columns) {
   std::string out;
   std::string line = std::move(first);
   bool is_empty = true;  // of words
@@ -91,15 +99,6 @@ std::string broken(std::string first, std::size_t rest, std::string_view text, s
   return out + line + '\n';
 }
 
-/// A cell that begins `before` columns into a line and goes on below itself.
-std::string broken_cell(std::string_view text, std::size_t before, std::size_t columns) {
-  std::string out = broken(std::string(before, ' '), before, text, columns);
-  out.pop_back();
-  return out.substr(before);
-}
-
-}  // namespace
-
 bool use_color(ColorMode mode, std::FILE* stream) {
   if (mode != ColorMode::kAuto) return mode == ColorMode::kAlways;
   const char* no_color = std::getenv("NO_COLOR");
@@ -107,6 +106,36 @@ bool use_color(ColorMode mode, std::FILE* stream) {
   const char* term = std::getenv("TERM");
   if (term == nullptr || std::string_view(term) == "dumb") return false;
   return isatty(fileno(stream)) == 1;
+}
+
+namespace {
+
+bool is_utf8_shown() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    std::string text(value);
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text.find("utf-8") != std::string::npos || text.find("utf8") != std::string::npos;
+  }
+  return true;  // nothing is said: what reads UTF-8 is everywhere
+}
+
+}  // namespace
+
+std::string lines_for_locale(std::string drawing) {
+  if (is_utf8_shown()) return drawing;
+  struct Line {
+    std::string_view box;
+    std::string_view plain;
+  };
+  constexpr Line kLines[] = {{"└", "`"}, {"├", "|"}, {"│", "|"}, {"─", "-"}};
+  for (const Line& line : kLines) {
+    for (std::size_t at = drawing.find(line.box); at != std::string::npos; at = drawing.find(line.box, at + 1)) {
+      drawing.replace(at, line.box.size(), line.plain);
+    }
+  }
+  return drawing;
 }
 
 std::string paint(std::string_view text, Paint paint, bool enabled) {
@@ -176,13 +205,17 @@ std::string Table::to_string(bool color) const {
 std::string Table::folded(bool color) const {
   const std::size_t most = terminal_columns();
   const std::vector<std::size_t> width = widths();
+  std::size_t whole = 0;
+  for (const std::size_t w : width) whole += w + (whole == 0 ? 0 : 2);
   std::vector<Shown> blocks{{}};
   std::size_t used = 0;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const bool is_empty = blocks.back().empty();
     // Text at the end may be broken, if it has half of the line.
     const bool is_last_text = c + 1 == columns_.size() && !columns_[c].is_number && used + 2 <= most / 2;
-    if (!is_empty && used + 2 + width[c] > most && blocks.back().size() > 1 && !is_last_text) {
+    const bool begins = whole > most && columns_[c].begins;
+    const bool is_too_wide = used + 2 + width[c] > most && !is_last_text;
+    if (!is_empty && blocks.back().size() > 1 && (begins || is_too_wide)) {
       blocks.push_back({0});
       used = width[0];
     }
@@ -194,11 +227,12 @@ std::string Table::folded(bool color) const {
   return out;
 }
 
-std::size_t terminal_columns() {
+std::size_t terminal_columns(std::FILE* stream) {
   constexpr std::size_t kUsual = 80;
   constexpr std::size_t kLeast = 40;
   winsize size{};
-  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsual;
+  const int file = fileno(stream);
+  if (isatty(file) == 0 || ioctl(file, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsual;
   return std::max<std::size_t>(size.ws_col, kLeast);
 }
 
@@ -223,7 +257,7 @@ std::string fitted(std::string_view text) {
     const std::size_t behind = gap == std::string_view::npos ? gap : words.find_first_not_of(' ', gap);
     const bool has_label = behind <= kMostLabel;
     const std::size_t first = has_label ? behind : indent;
-    out += broken(std::string(words.substr(0, first)), has_label ? behind : indent + 4, words.substr(first), columns);
+    out += wrapped(std::string(words.substr(0, first)), has_label ? behind : indent + 4, words.substr(first), columns);
     if (!has_end) out.pop_back();
   }
   return out;
@@ -233,10 +267,10 @@ std::string labelled(std::string_view label, std::string_view text) {
   constexpr std::size_t kIndent = 12;
   std::string first = escaped(label);
   first.resize(std::max(first.size() + 1, kIndent), ' ');
-  return broken(std::move(first), kIndent, escaped(text), terminal_columns());
+  return wrapped(std::move(first), kIndent, escaped(text), terminal_columns());
 }
 
-std::string list_item(std::string_view item) { return broken("  ", 4, escaped(item), terminal_columns()); }
+std::string list_item(std::string_view item) { return wrapped("  ", 4, escaped(item), terminal_columns()); }
 
 std::string shell_word(std::string_view word) {
   const auto is_plain = [](char c) {

@@ -17,6 +17,10 @@ enum class ColorMode { kAuto, kAlways, kNever };
 /// do not forbid.
 bool use_color(ColorMode mode, std::FILE* stream);
 
+/// A drawing with lines of boxes; in plain letters where LC_ALL, LC_CTYPE or LANG says C, POSIX or another set of
+/// characters than UTF-8.
+std::string lines_for_locale(std::string drawing);
+
 enum class Paint { kPlain, kBold, kDim, kGreen, kYellow, kRed, kCyan };
 
 /// `text` in a colour, or as it is when `enabled` is false.
@@ -28,6 +32,7 @@ std::size_t display_width(std::string_view text);
 struct Column {
   std::string title;
   bool is_number = false;  ///< aligned to the right
+  bool begins = false;     ///< where a table is too wide for one line, it goes on with this column below the others
 };
 
 struct Cell {
@@ -58,8 +63,11 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-/// Columns of the terminal that standard output is; 80 when it is none, and at least 40.
-std::size_t terminal_columns();
+/// Columns of the terminal that `stream` is; 80 when it is none, and at least 40.
+std::size_t terminal_columns(std::FILE* stream = stdout);
+/// `text` in lines of at most `columns`, broken at blanks: `first` before the first one and as many blanks as `rest`
+/// says before the others. A word that is longer than a line stays whole.
+std::string wrapped(std::string first, std::size_t rest, std::string_view text, std::size_t columns);
 /// Lines of text; those that do not fit the terminal are broken at blanks. Colours count nothing.
 std::string fitted(std::string_view text);
 /// Text under a label of at most 11 columns, broken at blanks so that every line fits the terminal.

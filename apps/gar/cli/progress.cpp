@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "gar/format.hpp"
@@ -35,6 +37,17 @@ void ProgressLine::show(std::string_view text) {
 void ProgressLine::clear() {
   if (is_shown_) write_progress("\r\x1b[K");
   is_shown_ = false;
+}
+
+std::string time_left(double seconds, double share) {
+  constexpr double kLeastShare = 0.01;
+  constexpr double kMinute = 60;
+  constexpr double kHour = 60 * kMinute;
+  if (share < kLeastShare) return "";
+  const double left = std::ceil(seconds * std::max(0.0, 1 - share) / share);
+  if (left < 2 * kMinute) return fmt::format(", about {:.0f} s left", left);
+  if (left < 2 * kHour) return fmt::format(", about {:.0f} min left", left / kMinute);
+  return fmt::format(", about {:.0f} h left", left / kHour);
 }
 
 void print_progress(std::string_view text) {

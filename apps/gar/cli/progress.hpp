@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <string_view>
 
 namespace gar::cli {
@@ -36,6 +37,10 @@ class ProgressLine {
   bool is_shown_ = false;
   Clock::time_point next_;
 };
+
+/// ", about 12 s left", as if the rest went as fast as the `share` that is done; nothing as long as that would be a
+/// guess.
+std::string time_left(double seconds, double share);
 
 /// A line that stays: what is done while more is to come.
 void print_progress(std::string_view text);

@@ -192,11 +192,10 @@ std::vector<std::string> breakdown_algorithms(std::int64_t num_ranks) {
 
 void check_breakdown(int num_ranks, std::int64_t count) {
   if (num_ranks < 2 || num_ranks > kMostRanks) {
-    throw UsageError(
-        fmt::format("--ranks {}: accepted are 2 to {}; the paper has {}", num_ranks, kMostRanks, kPaperRanks));
+    throw UsageError(fmt::format("--ranks {}: expected 2 to {}; the paper has {}", num_ranks, kMostRanks, kPaperRanks));
   }
   if (count < kLeastCount) {
-    throw UsageError(fmt::format("--count {}: too few to be measured; accepted: {} and more", count, kLeastCount));
+    throw UsageError(fmt::format("--count {}: too few to be measured; expected {} and more", count, kLeastCount));
   }
   const double needed = 12.0 * static_cast<double>(count) * num_ranks;
   const double available = available_bytes();

@@ -36,7 +36,7 @@ constexpr std::int64_t kSlice = std::int64_t{1} << 20;
 constexpr std::int64_t kMinCount = 1000;
 void check_count(std::int64_t count) {
   if (count < kMinCount) {
-    throw UsageError(fmt::format("--count {}: too few to be measured; accepted: {} and more", count, kMinCount));
+    throw UsageError(fmt::format("--count {}: too few to be measured; expected {} and more", count, kMinCount));
   }
   const double needed = 4.0 * (kMaxCalcFanIn + 1) * static_cast<double>(count);
   const double available = available_bytes();

@@ -94,7 +94,7 @@ DeviceCalc measure_on(CudaSession& session, std::int64_t count) {
 /// As many floats as asked for, or as fit; said on standard error.
 std::int64_t count_that_fits(const CudaSession& session, std::int64_t count) {
   if (count < kMinDeviceCount) {
-    throw UsageError(fmt::format("--count {}: too few to be measured; accepted: {} and more", count, kMinDeviceCount));
+    throw UsageError(fmt::format("--count {}: too few to be measured; expected {} and more", count, kMinDeviceCount));
   }
   constexpr std::int64_t kRounded = 1'000'000;
   const double fits = kShareOfFreeMemory * static_cast<double>(session.free_bytes()) /

@@ -81,7 +81,7 @@ std::map<std::int64_t, RealMeasured> measured_all_reduces(const Measurements& me
   }
   if (out.empty()) {
     throw InvalidArgument(fmt::format(
-        "{}: holds no AllReduce of a named algorithm; accepted: measurements that gar fit --validate --save made",
+        "{}: holds no AllReduce of a named algorithm; expected measurements that gar fit --validate --save made",
         path));
   }
   return out;

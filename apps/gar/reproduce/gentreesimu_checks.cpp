@@ -106,7 +106,7 @@ std::vector<std::string> simulated_failures(const std::vector<SimuColumn>& colum
       const double ratio = cell.simulated / *cell.paper;
       if (ratio >= limits->least && ratio <= limits->most) continue;
       out.push_back(fmt::format(
-          "{}: {} takes {}, which is {:.3f} times the paper's {:.3f} s; accepted: {:g} to {:g} times", place(column),
+          "{}: {} takes {}, which is {:.3f} times the paper's {:.3f} s; expected {:g} to {:g} times", place(column),
           cell.plan, format_seconds(cell.simulated), ratio, *cell.paper, limits->least, limits->most));
     }
   }

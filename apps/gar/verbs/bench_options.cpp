@@ -40,7 +40,7 @@ std::int64_t parse_whole(std::string_view flag, const std::string& text, Range r
   std::int64_t value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < range.least || value > range.most) {
-    throw UsageError(fmt::format("{} '{}': accepted is a whole number from {} to {}", flag, text, range.least,
+    throw UsageError(fmt::format("{} '{}': expected a whole number from {} to {}", flag, text, range.least,
                                  format_grouped(range.most)));
   }
   return value;
@@ -83,12 +83,12 @@ std::vector<std::int64_t> parse_sizes(const BenchArgs& args) {
   if (args.begin.empty()) begin = std::min(begin, end);
   if (args.end.empty()) end = std::max(begin, end);
   if (begin > end) {
-    throw UsageError(fmt::format("-b {} is more than -e {}; accepted is a first size that is not above the last one",
+    throw UsageError(fmt::format("-b {} is more than -e {}; expected a first size that is not above the last one",
                                  args.begin, args.end));
   }
   if (!args.increment.empty()) {
     const std::int64_t increment = parse_bytes("-i", args.increment);
-    if (increment < 1) throw UsageError(fmt::format("-i '{}': accepted is a size of at least 1 byte", args.increment));
+    if (increment < 1) throw UsageError(fmt::format("-i '{}': expected a size of at least 1 byte", args.increment));
     return bench_sizes(begin, end, 1, increment);
   }
   const std::int64_t factor = size_factor(args.factor);
@@ -175,7 +175,7 @@ Collective collective_option(const std::string& text) {
   if (const auto collective = parse_collective(text)) return *collective;
   std::string accepted;
   for (const Collective collective : kCollectives) accepted += fmt::format(" {}", to_string(collective));
-  throw UsageError(fmt::format("--collective '{}': accepted:{}", text, accepted));
+  throw UsageError(fmt::format("--collective '{}': expected{}", text, accepted));
 }
 
 std::vector<BenchEntry> parse_entries(const BenchArgs& args) {
@@ -230,7 +230,7 @@ void check_usage(const BenchConfig& config) {
   }
   if (config.plan && config.plan->collective != Collective::kAllReduce) {
     throw PlanError(
-        fmt::format("--plan: the plan is one for {}; accepted is one for allreduce, whose halves run for "
+        fmt::format("--plan: the plan is one for {}; expected one for allreduce, whose halves run for "
                     "the other collectives",
                     to_string(config.plan->collective)));
   }
@@ -305,12 +305,11 @@ TransportKind parse_transport(const std::string& text, Device device) {
   if (device == Device::kCuda) {
     if (out == TransportKind::kAuto) return TransportKind::kCudaIpc;
     if (!is_for_gpus(out)) {
-      throw UsageError(
-          fmt::format("--transport {} does not go with --device cuda; accepted: auto cuda-ipc nccl", text));
+      throw UsageError(fmt::format("--transport {} does not go with --device cuda; expected auto cuda-ipc nccl", text));
     }
   } else if (is_for_gpus(out)) {
     throw UsageError(
-        fmt::format("--transport {} is for --device cuda; without that accepted: auto shm mpi, and threads "
+        fmt::format("--transport {} is for --device cuda; without that expected: auto shm mpi, and threads "
                     "in gar bench",
                     text));
   }
@@ -346,7 +345,7 @@ BenchConfig parse_bench(const BenchArgs& args) {
     out.topology = std::move(network.topology);
     out.profile = std::move(network.profile);
   }
-  if (args.json_file == "-") throw UsageError("-J '-': accepted is a file; for standard output there is --json");
+  if (args.json_file == "-") throw UsageError("-J '-': expected a file; for standard output there is --json");
   out.json_file = args.json_file;
   check_usage(out);
   return out;
@@ -359,7 +358,7 @@ void check_ranks(const BenchConfig& config, int num_ranks) {
   }
   if (config.topology && config.topology->num_servers() != num_ranks) {
     throw InvalidArgument(fmt::format(
-        "{} {}: the network has {} servers, but {} ranks take part; accepted is one "
+        "{} {}: the network has {} servers, but {} ranks take part; expected one "
         "server per rank, such as star:{}",
         config.profile ? "-p" : "-t", config.topology->name(), config.topology->num_servers(), num_ranks, num_ranks));
   }
@@ -374,7 +373,7 @@ std::vector<std::int64_t> bench_sizes(std::int64_t begin, std::int64_t end, std:
   for (std::int64_t size = begin;;) {
     if (static_cast<std::int64_t>(out.size()) == kMaxSizes) {
       throw UsageError(
-          fmt::format("more than {} sizes from -b to -e; accepted is a larger -i, or -f", format_grouped(kMaxSizes)));
+          fmt::format("more than {} sizes from -b to -e; expected a larger -i, or -f", format_grouped(kMaxSizes)));
     }
     out.push_back(size);
     if (increment > 0 ? size > end - increment : size == 0 || size > end / factor) return out;

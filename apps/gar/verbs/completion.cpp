@@ -60,6 +60,8 @@ Values values_of(const CLI::Option& option) {
   } else if (option.check_lname("algo")) {
     values.words = algorithm_names();
     values.is_list = true;
+  } else if (option.get_positional() && option.get_name(true) == "target") {
+    values.words = reproduction_names();
   } else if (option.check_lname("dtype")) {
     for (int t = 0; t < kNumDataTypes; ++t) values.words.emplace_back(to_string(static_cast<DataType>(t)));
   } else {
@@ -170,8 +172,15 @@ std::string word_cases(const std::vector<Verb>& verbs, std::string_view indent) 
 std::string bash_script(const std::vector<Verb>& verbs) {
   return fmt::format(R"sh(# bash completion for gar; load it with: source <(gar completion bash)
 _gar() {{
-  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD - 1]}}
-  local verb='' values='' flags='' list='' files='' prefix='' i word
+  local cur=${{COMP_WORDS[COMP_CWORD]}} first=$COMP_CWORD i word
+  local verb='' values='' flags='' list='' files='' prefix=''
+  # For bash a word ends at a colon: put table:gtplan together again.
+  while ((first > 1)) && [[ ${{COMP_WORDS[first]}} == ':' || ${{COMP_WORDS[first - 1]}} == ':' ]]; do
+    ((first--)) || :
+    cur=${{COMP_WORDS[first]}}$cur
+  done
+  local prev=${{COMP_WORDS[first - 1]}} before_colon=''
+  ((first == COMP_CWORD)) || before_colon=${{cur%"${{cur##*:}}"}}
   if [[ $cur == '=' ]]; then
     cur=''
   elif [[ $prev == '=' ]]; then
@@ -194,7 +203,7 @@ _gar() {{
   fi
   COMPREPLY=()
   for word in $values; do
-    [[ $word == "$cur"* ]] && COMPREPLY+=("$prefix$word")
+    [[ $word == "$cur"* ]] && COMPREPLY+=("$prefix${{word#"$before_colon"}}")
   done
   if [[ ${{#COMPREPLY[@]}} -eq 1 && ${{COMPREPLY[0]}} == *: ]]; then
     compopt -o nospace 2>/dev/null || :

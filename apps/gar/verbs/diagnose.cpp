@@ -40,12 +40,12 @@ RankCount count_ranks(const DiagnoseArgs& args, const Results& results, const Pr
     out = {results.num_ranks, args.results};
   }
   if (out.count < 2) {
-    throw InvalidArgument(fmt::format("{} rank according to {}: nothing passes any link; accepted: 2 to {}", out.count,
+    throw InvalidArgument(fmt::format("{} rank according to {}: nothing passes any link; expected 2 to {}", out.count,
                                       out.source, known));
   }
   if (out.count > known) {
     throw InvalidArgument(fmt::format(
-        "{} ranks according to {}, but {} knows {} servers; accepted: results of 2 to {} ranks, or a profile of more",
+        "{} ranks according to {}, but {} knows {} servers; expected results of 2 to {} ranks, or a profile of more",
         out.count, out.source, args.profile, known, known));
   }
   return out;

@@ -96,7 +96,7 @@ int run_rank(World& world, const FitConfig& config, const Context& context) {
 void check_topology_size(const FitConfig& config, int num_ranks) {
   if (!config.topology || config.topology->num_servers() == num_ranks) return;
   throw InvalidArgument(
-      fmt::format("-t {}: the network has {} servers, but {} ranks take part; accepted is one server per rank, such as "
+      fmt::format("-t {}: the network has {} servers, but {} ranks take part; expected one server per rank, such as "
                   "star:{}",
                   config.topology->name(), config.topology->num_servers(), num_ranks, num_ranks));
 }

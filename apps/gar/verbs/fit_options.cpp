@@ -25,7 +25,7 @@ T parse_number(std::string_view flag, const std::string& text, T least, T most, 
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most)) {
-    throw UsageError(fmt::format("{} '{}': accepted is {}", flag, text, what));
+    throw UsageError(fmt::format("{} '{}': expected {}", flag, text, what));
   }
   return value;
 }
@@ -36,14 +36,14 @@ std::vector<double> parse_fit_sizes(const std::string& text) {
   std::vector<double> out;
   for (const std::int64_t bytes : parse_bytes_list("--sizes", text)) {
     if (bytes < kLeastBytes || bytes > (std::int64_t{1} << 31)) {
-      throw UsageError(fmt::format("--sizes '{}': accepted are sizes from {} bytes to 2 GiB", text, kLeastBytes));
+      throw UsageError(fmt::format("--sizes '{}': expected sizes from {} bytes to 2 GiB", text, kLeastBytes));
     }
     out.push_back(std::floor(static_cast<double>(bytes) / 4));
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   if (out.empty() || out.size() > kMost) {
-    throw UsageError(fmt::format("--sizes '{}': accepted are 1 to {} sizes, such as 80kB,400kB,1MB", text, kMost));
+    throw UsageError(fmt::format("--sizes '{}': expected 1 to {} sizes, such as 80kB,400kB,1MB", text, kMost));
   }
   return out;
 }
@@ -118,8 +118,7 @@ double parse_duration(std::string_view flag, const std::string& text) {
                                                     : 0;
   value *= factor;
   if (error != std::errc() || !std::isfinite(value) || value <= 0 || value > kMaxBudget) {
-    throw UsageError(
-        fmt::format("{} '{}': accepted is a time such as 500ms, 60s, 5min or 1h, up to a day", flag, text));
+    throw UsageError(fmt::format("{} '{}': expected a time such as 500ms, 60s, 5min or 1h, up to a day", flag, text));
   }
   return value;
 }
@@ -137,10 +136,10 @@ void check_different_files(const FitConfig& config) {
   for (const auto& [flag, path] : others) {
     if (is_same(config.output, path))
       throw UsageError(
-          fmt::format("-o {} and {} {} are the same file; accepted are different ones", config.output, flag, path));
+          fmt::format("-o {} and {} {} are the same file; expected different ones", config.output, flag, path));
     if (flag == "--from" && is_same(config.save, path))
       throw UsageError(
-          fmt::format("--save {} and --from {} are the same file; accepted are different ones", config.save, path));
+          fmt::format("--save {} and --from {} are the same file; expected different ones", config.save, path));
   }
 }
 
@@ -163,7 +162,7 @@ FitConfig parse_fit(const FitArgs& args) {
   if (!args.local.empty()) {
     out.local = parse_number<int>("--local", args.local, 1, kMaxLocalRanks, "a whole number from 2 to 1,024");
     if (*out.local < 2 && args.device != "cuda") {
-      throw UsageError("--local 1: a network has at least two ends; accepted is a whole number from 2 to 1,024");
+      throw UsageError("--local 1: a network has at least two ends; expected a whole number from 2 to 1,024");
     }
   }
   out.output = args.output;

@@ -1,6 +1,7 @@
 // gar plan: makes a plan for a network, says what it costs and where the time goes, and writes it to a file.
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@ struct PlanArgs {
   NetworkArgs network;
   SizeArgs size;
   std::string counts;
+  std::string merge = "1%";
   std::string algo = "gentree+";
   std::string collective = "allreduce";
   std::string policy = "model";
@@ -44,7 +46,7 @@ void write_document(const PlanView& v, bool explain, std::ostream& out) {
 // One program per rank is another plan, with stages of its own.
 void become_explicit(const PlanRequest& request, PlanAnswer& answer) {
   if (answer.plan.num_ranks > kMaxExplicitRanks) {
-    throw UsageError(fmt::format("--explicit: {} ranks are too many for one program each; accepted are up to {}",
+    throw UsageError(fmt::format("--explicit: {} ranks are too many for one program each; expected up to {}",
                                  answer.plan.num_ranks, kMaxExplicitRanks));
   }
   answer.plan = make_explicit(answer.plan);
@@ -55,7 +57,7 @@ void become_explicit(const PlanRequest& request, PlanAnswer& answer) {
 // Several sizes: the plan of each, in a line or as a document.
 int make_several(const PlanArgs& args, const std::vector<VectorSize>& sizes, const Context& context) {
   if (!args.output.empty() || args.explain || args.is_explicit) {
-    throw UsageError("-o, --explain and --explicit are for a plan of one size");
+    throw UsageError("-o, --explain and --explicit are for a plan of one size, without --csv");
   }
   const Network network = load_network(args.network);
   std::vector<PlanTableSize> rows;
@@ -113,6 +115,18 @@ int make(const PlanArgs& args, const VectorSize& size, const Context& context) {
   return kExitOk;
 }
 
+// "1%" or "0.01".
+double parse_share(const std::string& flag, const std::string& text) {
+  const bool is_percent = text.ends_with('%');
+  const std::string number = text.substr(0, text.size() - (is_percent ? 1 : 0));
+  char* end = nullptr;
+  const double value = std::strtod(number.c_str(), &end) / (is_percent ? 100 : 1);
+  if (number.empty() || *end != '\0' || !(value >= 0 && value <= 1)) {
+    throw UsageError(fmt::format("{} '{}': expected a share from 0 to 100%, such as 1% or 0.01", flag, text));
+  }
+  return value;
+}
+
 // A single range without a factor asks where the best plan changes.
 bool is_range(const std::string& text) {
   return text.find("..") != std::string::npos && text.find(',') == std::string::npos;
@@ -126,16 +140,16 @@ int run(const PlanArgs& args, const Context& context) {
       !args.counts.empty() || (args.size.factor.empty() && (is_range(args.size.size) || is_range(args.size.count)));
   if (!is_table) {
     const std::vector<VectorSize> sizes = vector_sizes(args.size);
-    if (sizes.size() > 1) return make_several(args, sizes, context);
-    if (context.csv) throw UsageError("--csv goes with several sizes, such as --size 1kB..1GB");
+    if (sizes.size() > 1 || context.csv) return make_several(args, sizes, context);
     return make(args, sizes.front(), context);
   }
   const int num_sizes =
       (args.counts.empty() ? 0 : 1) + (args.size.size.empty() ? 0 : 1) + (args.size.count.empty() ? 0 : 1);
   if (num_sizes > 1 || !args.output.empty() || args.explain) {
     throw UsageError(
-        "--counts, and a range behind --size or --count, makes a table; it goes with --algo, --dtype, --policy and "
-        "--model only");
+        "--counts, and a range behind --size or --count, makes a table; it goes with --algo, --dtype, --merge, "
+        "--policy "
+        "and --model only");
   }
   return print_plan_table({.network = args.network,
                            .counts = args.counts.empty() ? args.size.count : args.counts,
@@ -143,7 +157,8 @@ int run(const PlanArgs& args, const Context& context) {
                            .dtype = args.size.dtype,
                            .algorithms = parse_algorithms(args.algo),
                            .model = model_options(args.model),
-                           .policy = policy_of(args)},
+                           .policy = policy_of(args),
+                           .merge = parse_share("--merge", args.merge)},
                           context);
 }
 
@@ -156,6 +171,11 @@ void add_plan(CLI::App& program, Context& context) {
   add_size_options(verb, args->size);
   verb.add_option("--counts", args->counts, "Best plan as a function of the size: a table with the crossover sizes")
       ->type_name("FROM..TO");
+  verb.add_option(
+          "--merge", args->merge,
+          "Of such a table, make one row of those for which one plan takes at most this much longer than the best")
+      ->type_name("SHARE")
+      ->capture_default_str();
   add_algo_option(verb, args->algo, "Algorithms to choose from; the best one is planned");
   add_collective_option(verb, args->collective, "What to plan");
   verb.add_option(

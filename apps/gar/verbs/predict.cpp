@@ -2,18 +2,24 @@
 #include "gar/predict.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/term_table.hpp"
 #include "gar/documents.hpp"
+#include "gar/errors.hpp"
 #include "gar/explain.hpp"
 #include "gar/planner.hpp"
+#include "gar/simulate.hpp"
 
 namespace gar::cli {
 namespace {
@@ -51,74 +57,190 @@ std::vector<const PredictRow*> shown_rows(const PredictAnswer& answer, bool hide
   return out;
 }
 
+constexpr double kNotableDifference = 0.2;  // of the simulator's time from the model's
+
+// What the simulator makes of rows, as long as that is a matter of milliseconds. The bounds are numbers of servers,
+// messages and moments, not seconds: the answer is the same on every machine.
+class CheapSimulator {
+ public:
+  CheapSimulator(const Topology& topology, double size_floats, const ModelOptions& model)
+      : topology_(topology), size_(size_floats) {
+    options_.model = model.kind;
+    options_.degree = model.degree;
+    options_.keep_path = false;
+    options_.clock = [this] { return static_cast<double>(++moments_); };  // so that progress is called every time
+    options_.progress = [this](const SimulationProgress& progress) {
+      const bool has_classes = progress.estimate_s == 0;
+      return moments_ <= kMostMoments && (has_classes || progress.flows <= kMostMessages);
+    };
+  }
+  CheapSimulator(const CheapSimulator&) = delete;
+  CheapSimulator& operator=(const CheapSimulator&) = delete;
+  ~CheapSimulator() = default;
+
+  std::optional<double> seconds_of(const Plan& plan) {
+    if (topology_.num_servers() > kMostServers) return std::nullopt;
+    try {
+      const Simulation simulation = simulate(plan, topology_, size_, options_);
+      if (simulation.is_complete) return simulation.seconds;
+    } catch (const Error&) {
+      // What cannot be simulated (numbers beyond all bounds) can still be predicted.
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::int64_t kMostServers = 512;
+  static constexpr double kMostMessages = 5000;         // one by one
+  static constexpr std::int64_t kMostMoments = 20'000;  // of all rows together
+
+  const Topology& topology_;
+  double size_;
+  SimulationOptions options_;
+  std::int64_t moments_ = 0;
+};
+
 void print_correction(const SizeCorrection& correction) {
-  print(fmt::format(
-      "correction  measured AllReduces of {} to {} take {:.3f} times what the model says ({:.3f} to {:.3f}); "
-      "the terms are without it\n",
-      format_bytes(correction.from_bytes), format_bytes(correction.to_bytes), correction.factor.value,
-      correction.factor.low, correction.factor.high));
+  print(
+      labelled("correction",
+               fmt::format("measured AllReduces of {} to {} take {:.3f} times what the model says ({:.3f} to {:.3f}); "
+                           "the terms are without it",
+                           format_bytes(correction.from_bytes), format_bytes(correction.to_bytes),
+                           correction.factor.value, correction.factor.low, correction.factor.high)));
 }
 
-void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const PredictAnswer& a,
-                  const std::optional<SizeCorrection>& correction, const AnswerStyle& style) {
-  const bool color = style.color;
-  const std::vector<const PredictRow*> rows = shown_rows(a, style.hides_variants);
-  print(fmt::format("{}: {} server{}, {} x {} ({}), {}\n", escaped(topology.name()), topology.num_servers(),
-                    topology.num_servers() == 1 ? "" : "s", format_count(size.count), to_string(size.dtype),
-                    format_bytes(static_cast<double>(size.bytes)), model_name(options)));
-  print(parameter_line(topology) + "\n");
-  const double best = a.results.front().seconds();
-  std::vector<Column> columns{{"algorithm"}, {"time", true}, {"vs best", true}};
+void print_table(const PredictAnswer& a, const std::vector<const PredictRow*>& rows,
+                 const std::optional<SizeCorrection>& correction, const AnswerStyle& style) {
+  const bool has_chunks =
+      std::any_of(rows.begin(), rows.end(), [](const PredictRow* row) { return row->num_chunks > 1; });
+  std::vector<Column> columns{{"algorithm"}, {has_chunks ? "whole" : "time", true}};
+  if (has_chunks) columns.insert(columns.end(), {{"in chunks", true}, {"chunks", true}});
+  if (correction) columns.push_back({"corrected", true});
+  columns.push_back({"vs best", true});
+  const std::size_t num_times = columns.size();
   Terms sum;
-  for (const PredictRow& p : a.results) sum += p.terms;
+  for (const PredictRow& p : a.results) sum += p.best_terms();
   const TermColumns terms(sum, style.names);
   terms.add_columns(columns);
-  if (correction) columns.insert(columns.begin() + 2, {"corrected", true});
+  columns[num_times].begins = true;
   Table table(std::move(columns));
+  const double best = a.results.front().best_seconds();
   for (const PredictRow* row_of : rows) {
     const PredictRow& p = *row_of;
     const bool is_best = &p == &a.results.front();
+    const bool is_whole = p.best_chunks() == 1;
     std::vector<Cell> row{Cell(p.algorithm(), is_best ? Paint::kGreen : Paint::kPlain),
-                          Cell(format_seconds(p.seconds()), Paint::kBold)};
-    if (correction) row.emplace_back(format_seconds(p.seconds() * correction->factor.value));
-    row.emplace_back(best > 0 ? times_words(p.seconds() / best) : "-");
-    terms.add_cells(p.terms, row);
+                          Cell(format_seconds(p.whole.total()), is_whole ? Paint::kBold : Paint::kPlain)};
+    if (has_chunks && is_whole) row.insert(row.end(), {Cell(p.is_chunked ? "-" : "?"), Cell("")});
+    if (has_chunks && !is_whole) {
+      row.emplace_back(format_seconds(p.chunked.total()), Paint::kBold);
+      row.emplace_back(fmt::to_string(p.num_chunks));
+    }
+    if (correction) row.emplace_back(format_seconds(p.best_seconds() * correction->factor.value));
+    row.emplace_back(best > 0 ? times_words(p.best_seconds() / best) : "-");
+    terms.add_cells(p.best_terms(), row);
     table.add_row(std::move(row));
   }
-  print(table.folded(color));
-  const PredictRow& winner = a.results.front();
-  print("\n");
-  if (rows.size() > 1 && best > 0) {
-    const auto contestant = [](const PredictRow& row) {
-      return Contestant{row.algorithm(), row.terms, row.num_chunks};
-    };
-    print(labelled("best", winner_words(contestant(winner), contestant(*rows[1]), style.names == TermNames::kGreek)));
-  }
-  for (const PredictRow& p : a.results) {
-    if (is_tree_planner(p.spec) && p.spec.name != "gentree-norearrange") {
-      const std::string chunks =
-          p.num_chunks > 1 ? fmt::format(", in {} parts of the vector that follow each other (chunks)", p.num_chunks)
-                           : "";
-      print(labelled(p.spec.name, p.words + chunks));
+  print(table.folded(style.color));
+}
+
+// Who wins, and over whom: those that take the same time are no rivals.
+void print_best(const std::vector<const PredictRow*>& rows, const AnswerStyle& style) {
+  const PredictRow& winner = *rows.front();
+  const auto contestant = [](const PredictRow& row) {
+    return Contestant{row.algorithm(), row.best_terms(), row.best_chunks()};
+  };
+  constexpr double kNearlyEqual = 1.0005;
+  std::vector<std::string> equals;
+  const PredictRow* other = nullptr;
+  for (const PredictRow* row : rows) {
+    if (row == &winner) continue;
+    if (row->best_seconds() > winner.best_seconds() * kNearlyEqual) {
+      other = row;
+      break;
     }
+    equals.push_back(row->algorithm());
+  }
+  std::string words;
+  if (other != nullptr) {
+    words = winner_words(contestant(winner), contestant(*other), style.names == TermNames::kGreek);
+  }
+  if (!equals.empty()) {
+    words += fmt::format("{}as fast as {}: {}", words.empty() ? "" : "; ", winner.algorithm(), fmt::join(equals, ", "));
+  }
+  if (!words.empty()) print(labelled("best", words));
+}
+
+void print_plans(const PredictAnswer& a) {
+  bool has_chunks = false;
+  bool has_unpriced = false;
+  for (const PredictRow& p : a.results) {
+    if (p.spec.name == "gentree+") print(labelled(p.spec.name, "our planner: " + p.sentence));
+    if (p.spec.name == "gentree") print(labelled(p.spec.name, "the paper's: " + p.sentence));
     if (p.num_considered > 1) {
       print(labelled(
           p.spec.name,
           fmt::format("best of {} factorisations and groupings{}", p.num_considered,
                       p.is_complete ? "" : fmt::format(" ({} settled; name factors to try others)", p.num_priced))));
     }
+    has_chunks = has_chunks || p.best_chunks() > 1;
+    has_unpriced = has_unpriced || !p.is_chunked;
   }
+  if (has_chunks) {
+    print(labelled("chunks",
+                   fmt::format("parts of the vector that follow each other, as many as pay; the costs are those "
+                               "on the critical path of the faster way{}",
+                               has_unpriced ? " (?: not looked at for so many servers)" : "")));
+  }
+}
+
+void print_bound(const PredictAnswer& a) {
+  const double best = a.results.front().best_seconds();
+  if (best <= 0 || a.bound.seconds() <= 0) return;
+  print(labelled("lower limit", fmt::format("{} ({}); the best is {:.2f}x that. Without chunks: {}",
+                                            format_seconds(a.bound.seconds()), a.bound.binding(),
+                                            best / a.bound.seconds(), format_seconds(a.bound.sequential_seconds()))));
+}
+
+// Where the model is far from the simulator.
+void print_doubts(const Topology& topology, const VectorSize& size, const ModelOptions& options,
+                  const std::vector<const PredictRow*>& rows) {
+  std::vector<std::string> words;
+  CheapSimulator simulator(topology, size.floats(), options);
+  for (const PredictRow* row : rows) {
+    const std::optional<double> seconds = simulator.seconds_of(*row->plan);
+    if (!seconds || row->seconds() <= 0) continue;
+    const double difference = *seconds / row->seconds() - 1;
+    if (std::abs(difference) <= kNotableDifference) continue;
+    const std::string way = row->plan->num_chunks > 1 ? fmt::format("in {} chunks", row->plan->num_chunks) : "whole";
+    words.push_back(fmt::format("{}, {}: {}, {} {} than predicted", row->algorithm(), way, format_seconds(*seconds),
+                                format_percent(std::abs(difference)), difference < 0 ? "less" : "more"));
+  }
+  if (words.empty()) return;
+  print(labelled("simulated", fmt::format("{} (gar compare says why)", fmt::join(words, "; "))));
+}
+
+void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const PredictAnswer& a,
+                  const std::optional<SizeCorrection>& correction, const AnswerStyle& style) {
+  const std::vector<const PredictRow*> rows = shown_rows(a, style.hides_variants);
+  say(fmt::format("{}: {} server{}, {} x {} ({}), {}\n", escaped(topology.name()), topology.num_servers(),
+                  topology.num_servers() == 1 ? "" : "s", format_count(size.count), to_string(size.dtype),
+                  format_bytes(static_cast<double>(size.bytes)), model_name(options)));
+  say(parameter_line(topology) + "\n");
+  print_table(a, rows, correction, style);
+  print("\n");
+  if (rows.size() > 1 && a.results.front().best_seconds() > 0) print_best(rows, style);
+  print_plans(a);
   if (correction) print_correction(*correction);
-  if (best > 0 && a.bound.seconds() > 0) {
-    print(labelled("lower limit", fmt::format("{} ({}); the best is {:.2f}x that. Without chunks: {}",
-                                              format_seconds(a.bound.seconds()), a.bound.binding(),
-                                              best / a.bound.seconds(), format_seconds(a.bound.sequential_seconds()))));
-  }
+  print_bound(a);
   if (topology.num_servers() == 1) {
     print("one server has nothing to exchange\n");
-  } else if (!a.flat_best.empty()) {
-    print(labelled("by size", "of the classic algorithms: " + size_words(a.size_flips, a.flat_best)));
-    print(labelled("by servers", "of the classic algorithms: " + rank_words(topology, a)));
+    return;
+  }
+  print_doubts(topology, size, options, rows);
+  if (!a.flat_best.empty()) {
+    print(labelled("by size", "of the classic algorithms in one piece: " + size_words(a.size_flips, a.flat_best)));
+    print(labelled("by servers", "of the classic algorithms in one piece: " + rank_words(topology, a)));
   } else if (a.results.size() > 1) {
     print(labelled("by size", "not searched: name at least two of cps hcps ring rhd reduce-broadcast"));
   }
@@ -127,23 +249,22 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
 // Of several sizes: the best and the second best of each.
 void print_sizes(const Topology& topology, const std::vector<VectorSize>& sizes,
                  const std::vector<PredictAnswer>& answers, const ModelOptions& options, bool color) {
-  print(fmt::format("{}: {} server{}, {}, {}\n", escaped(topology.name()), topology.num_servers(),
-                    topology.num_servers() == 1 ? "" : "s", to_string(sizes.front().dtype), model_name(options)));
-  print(parameter_line(topology) + "\n");
+  say(fmt::format("{}: {} server{}, {}, {}\n", escaped(topology.name()), topology.num_servers(),
+                  topology.num_servers() == 1 ? "" : "s", to_string(sizes.front().dtype), model_name(options)));
+  say(parameter_line(topology) + "\n");
   Table table(
       {{"size", true}, {"elements", true}, {"best"}, {"time", true}, {"second"}, {"time", true}, {"vs best", true}});
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const std::vector<PredictRow>& rows = answers[i].results;
+    const double best = rows.front().best_seconds();
     std::vector<Cell> cells{format_bytes(static_cast<double>(sizes[i].bytes)), format_count(sizes[i].count),
-                            Cell(rows.front().algorithm(), Paint::kGreen),
-                            Cell(format_seconds(rows.front().seconds()), Paint::kBold)};
-    const double best = rows.front().seconds();
+                            Cell(rows.front().algorithm(), Paint::kGreen), Cell(format_seconds(best), Paint::kBold)};
     // The same plan under another name is no second best.
     const auto second = std::find_if(rows.begin(), rows.end(),
-                                     [&](const PredictRow& row) { return row.seconds() > best * (1 + 1e-9); });
+                                     [&](const PredictRow& row) { return row.best_seconds() > best * (1 + 1e-9); });
     if (second != rows.end()) {
-      cells.insert(cells.end(), {Cell(second->algorithm()), Cell(format_seconds(second->seconds())),
-                                 Cell(best > 0 ? fmt::format("{:.2f}x", second->seconds() / best) : "-")});
+      cells.insert(cells.end(), {Cell(second->algorithm()), Cell(format_seconds(second->best_seconds())),
+                                 Cell(best > 0 ? times_words(second->best_seconds() / best) : "-")});
     }
     table.add_row(std::move(cells));
   }
@@ -153,7 +274,7 @@ void print_sizes(const Topology& topology, const std::vector<VectorSize>& sizes,
 void print_csv(const std::vector<VectorSize>& sizes, const std::vector<PredictAnswer>& answers) {
   std::vector<std::string> titles{"bytes", "count", "dtype", "algorithm", "seconds"};
   for (const TermInfo& term : kTerms) titles.emplace_back(term.name);
-  titles.emplace_back("chunks");
+  titles.insert(titles.end(), {"whole_seconds", "chunks", "chunked_seconds"});
   print(csv_line(titles));
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     for (const PredictRow& row : answers[i].results) {
@@ -161,7 +282,9 @@ void print_csv(const std::vector<VectorSize>& sizes, const std::vector<PredictAn
                                      std::string(to_string(sizes[i].dtype)), row.algorithm(),
                                      fmt::to_string(row.seconds())};
       for (const TermInfo& term : kTerms) cells.push_back(fmt::to_string(row.terms.*term.seconds));
-      cells.push_back(fmt::to_string(row.num_chunks));
+      cells.push_back(fmt::to_string(row.whole.total()));
+      cells.push_back(row.is_chunked ? fmt::to_string(row.num_chunks) : "");
+      cells.push_back(row.is_chunked ? fmt::to_string(row.chunked.total()) : "");
       print(csv_line(cells));
     }
   }

@@ -33,8 +33,7 @@ void prepare_ranks(const RankOptions& options, const std::optional<MpiJob>& job)
                     *options.local, job->size));
   }
   if (options.transport == TransportKind::kThreads) {
-    throw UsageError(
-        "--transport threads does not go with mpirun; accepted: auto shm mpi, or gar bench without mpirun");
+    throw UsageError("--transport threads does not go with mpirun; expected auto shm mpi, or gar bench without mpirun");
   }
 }
 

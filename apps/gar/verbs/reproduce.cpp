@@ -81,12 +81,12 @@ int reproduce(const Options& options, const Context& context) {
       known = true;
       chosen.push_back(&t);
     }
-    if (!known) throw UsageError(fmt::format("'{}' cannot be reproduced; accepted: {}", asked, target_names()));
+    if (!known) throw UsageError(fmt::format("'{}' cannot be reproduced; expected {}", asked, target_names()));
   }
   if (parse_device(options.device) == Device::kCuda) {
     for (const Target* t : chosen) {
       if (std::string_view(t->name) != "fig:calc") {
-        throw UsageError(fmt::format("--device cuda does not go with {}; accepted: fig:calc", t->name));
+        throw UsageError(fmt::format("--device cuda does not go with {}; expected fig:calc", t->name));
       }
     }
     become_program_of(Device::kCuda);
@@ -116,6 +116,12 @@ int reproduce(const Options& options, const Context& context) {
 }
 
 }  // namespace
+
+std::vector<std::string> reproduction_names() {
+  std::vector<std::string> names{"all"};
+  for (const Target& t : all_targets({})) names.emplace_back(t.name);
+  return names;
+}
 
 void add_reproduce(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("reproduce", "Reproduce the paper's figures and tables, cell by cell");

@@ -35,6 +35,7 @@ struct SimulateArgs {
   std::string trace;
   std::string links;
   bool all_hops = false;
+  bool is_verbose = false;
   ModelArgs model;
   SimulationArgs simulation;
 };
@@ -50,7 +51,7 @@ void check_usage(const SimulateArgs& args, std::size_t num_algorithms) {
   if (num_algorithms > 1 && (!args.trace.empty() || !args.links.empty() || args.all_hops)) {
     throw UsageError("--trace, --links and --path go with a single algorithm");
   }
-  if (args.trace == "-") throw UsageError("--trace '-': accepted is a file; standard output is for the report");
+  if (args.trace == "-") throw UsageError("--trace '-': expected a file; standard output is for the report");
 }
 
 ReportOptions report_options(const SimulateArgs& args, const Context& context) {
@@ -58,13 +59,14 @@ ReportOptions report_options(const SimulateArgs& args, const Context& context) {
   out.color = use_color(context.color, stdout);
   out.names = context.greek ? TermNames::kGreek : TermNames::kPlain;
   out.all_hops = args.all_hops;
+  out.is_verbose = args.is_verbose;
   if (args.links.empty()) {
     if (context.json) out.max_links = -1;
   } else if (args.links == "all") {
     out.max_links = -1;
   } else {
     if (args.links.find_first_not_of("0123456789") != std::string::npos) {
-      throw UsageError(fmt::format("--links '{}': accepted is a whole number, or all", args.links));
+      throw UsageError(fmt::format("--links '{}': expected a whole number, or all", args.links));
     }
     out.max_links = parse_count("--links", args.links);
   }
@@ -82,7 +84,7 @@ std::vector<VectorSize> sizes_of(const SimulateArgs& args, const Plan& plan) {
 void check_fit(const Plan& plan, const SimulateArgs& args, const Topology& topology) {
   if (plan.num_ranks == topology.num_servers()) return;
   throw PlanError(
-      fmt::format("{}: the plan is for {} ranks, but {} has {} servers; accepted is a plan for that many, as "
+      fmt::format("{}: the plan is for {} ranks, but {} has {} servers; expected a plan for that many, as "
                   "gar plan {} makes it",
                   args.plan, plan.num_ranks, topology.name(), topology.num_servers(),
                   args.network.topology.empty() ? "-p " + args.network.profile : "-t " + args.network.topology));
@@ -289,6 +291,7 @@ void add_simulate(CLI::App& program, Context& context) {
   verb.add_option("--links", args->links, "How many of the busiest links to list, or all (default 10; JSON: all)")
       ->type_name("N");
   verb.add_flag("--path", args->all_hops, "Print every hop of the critical path");
+  verb.add_flag("--verbose", args->is_verbose, "Also say how it was computed: classes, events, rates");
   add_model_options(verb, args->model);
   add_output_options(verb, context);
   add_csv_option(verb, context);

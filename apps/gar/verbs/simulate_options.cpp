@@ -62,8 +62,8 @@ double parse_tolerance(const SimulationArgs& args) {
   char* end = nullptr;
   const double tolerance = std::strtod(begin, &end);
   if (end == begin || *end != 0 || !(tolerance >= 0 && tolerance <= kMaxTolerance)) {
-    throw UsageError(fmt::format("--tolerance '{}': accepted is a share from 0 to {:g}, such as 1e-3", args.tolerance,
-                                 kMaxTolerance));
+    throw UsageError(
+        fmt::format("--tolerance '{}': expected a share from 0 to {:g}, such as 1e-3", args.tolerance, kMaxTolerance));
   }
   return tolerance;
 }

@@ -63,13 +63,23 @@ int show_machine(const Context& context) {
     print(machine_document(machine));
     return kExitOk;
   }
-  say(draw_machine(machine, use_color(context.color, stdout)));
+  say(lines_for_locale(draw_machine(machine, use_color(context.color, stdout))));
   if (job) say("This is the machine of rank 0 of an MPI job; gar fit in its place measures the whole job.\n");
   return kExitOk;
 }
 
 // The names that files and generators know, and where their figures are from.
 int show_classes(const Context& context) {
+  if (context.csv) {
+    print(csv_line({"name", "kind", "bytes_per_s", "latency_s", "adds_per_s", "source"}));
+    for (const NetworkClass& c : network_classes()) {
+      print(csv_line({std::string(c.name), c.is_link ? "link" : "memory",
+                      fmt::to_string(c.is_link ? c.bandwidth / 8 : c.bandwidth),
+                      c.is_link ? fmt::to_string(c.latency) : "", c.is_link ? "" : fmt::to_string(c.adds_per_s),
+                      std::string(c.source)}));
+    }
+    return kExitOk;
+  }
   Table table({{"name"}, {"bandwidth", true}, {"latency", true}, {"adding", true}, {"source"}});
   for (const NetworkClass& c : network_classes()) {
     table.add_row({std::string(c.name), c.is_link ? format_link_speed(c.beta()) : format_memory_bandwidth(c.bandwidth),
@@ -77,16 +87,48 @@ int show_classes(const Context& context) {
                    c.is_link ? "" : fmt::format("{:.3g} T/s", c.adds_per_s / 1e12), std::string(c.source)});
   }
   print(table.folded(use_color(context.color, stdout)));
+  print(
+      "\nbandwidth  of one direction, by the standard or the data sheet\n"
+      "latency    typical, from program to program: TCP on Ethernet; adapters, a\n"
+      "           switch and the MPI library on InfiniBand; between GPUs of a host\n"
+      "adding     floats of 4 bytes\n"
+      "A profile by gar fit has your own.\n");
   return kExitOk;
 }
 
+// One line for every distinct node.
+void print_nodes(const Topology& topology) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(topology.num_nodes()), 0);
+  counts[static_cast<std::size_t>(topology.root())] = 1;
+  print(csv_line(
+      {"name", "kind", "count", "servers", "alpha", "beta", "epsilon", "incast_threshold", "gamma", "delta", "mu"}));
+  for (NodeId id = topology.num_nodes(); id-- > 0;) {  // parents have larger ids
+    const Node& node = topology.node(id);
+    const std::int64_t count = counts[static_cast<std::size_t>(id)];
+    for (const ChildRun& run : node.children) counts[static_cast<std::size_t>(run.node)] += count * run.count;
+    const bool has_link = id != topology.root();
+    const auto number = [](bool is_there, double value) { return is_there ? fmt::to_string(value) : std::string(); };
+    print(csv_line({node.name, node.is_server() ? "server" : "switch", fmt::to_string(count),
+                    fmt::to_string(topology.num_servers(id)), fmt::to_string(node.alpha),
+                    number(has_link, node.uplink.beta), number(has_link, node.uplink.epsilon),
+                    number(has_link, node.uplink.incast_threshold), number(node.is_server(), node.server.gamma),
+                    number(node.is_server(), node.server.delta), number(node.is_server(), node.server.mu)}));
+  }
+}
+
 int show(const TopoArgs& args, const Context& context) {
-  if ((args.topology + args.flagged_topology + args.profile).empty()) return show_machine(context);
+  if ((args.topology + args.flagged_topology + args.profile).empty()) {
+    if (context.csv) throw UsageError("--csv goes with a network, such as star:12@100GbE");
+    return show_machine(context);
+  }
   const Topology topology = load(args);
-  if (context.json) {
+  if (context.csv) {
+    print_nodes(topology);
+  } else if (context.json) {
     print(topology_document(topology));
   } else {
-    say(draw_topology(topology, {use_color(context.color, stdout), args.full}));
+    say(lines_for_locale(draw_topology(
+        topology, {.color = use_color(context.color, stdout), .full = args.full, .greek = context.greek})));
   }
   return kExitOk;
 }
@@ -134,6 +176,15 @@ std::string writer_names(std::string_view separator) {
   return fmt::format("{}", fmt::join(names, separator));
 }
 
+/// ".json .dot .gv".
+std::string file_endings() {
+  std::vector<std::string_view> endings;
+  for (const TopologyWriter& writer : topology_writers()) {
+    endings.insert(endings.end(), writer.extensions.begin(), writer.extensions.end());
+  }
+  return fmt::format("{}", fmt::join(endings, " "));
+}
+
 /// "gar-json (our own files, nested or flat)".
 std::string reader_words() {
   std::vector<std::string> words;
@@ -144,9 +195,15 @@ std::string reader_words() {
 
 int convert(const TopoArgs& args, const Context& context) {
   const TopologyWriter* writer =
-      args.format.empty() ? &topology_writer_of(args.output) : find_topology_writer(args.format);
+      args.format.empty() ? topology_writer_of(args.output) : find_topology_writer(args.format);
+  if (writer == nullptr && args.format.empty()) {
+    throw UsageError(
+        fmt::format("-o '{}': no format has files with this ending; expected one that ends in {}, or "
+                    "--format with {}",
+                    args.output, file_endings(), writer_names(" or ")));
+  }
   if (writer == nullptr) {
-    throw UsageError(fmt::format("--format '{}' is unknown; accepted: {}", args.format, writer_names(" ")));
+    throw UsageError(fmt::format("--format '{}' is unknown; expected {}", args.format, writer_names(" ")));
   }
   return emit(load(args), *writer, args, context);
 }
@@ -155,7 +212,7 @@ int import(const TopoArgs& args, const Context& context) {
   if (args.topology.empty()) throw UsageError("a file to import is needed");
   const TopologyReader* reader = args.format.empty() ? nullptr : find_topology_reader(args.format);
   if (reader == nullptr && !args.format.empty()) {
-    throw UsageError(fmt::format("--format '{}' cannot be read; accepted: {}", args.format, reader_words()));
+    throw UsageError(fmt::format("--format '{}' cannot be read; expected {}", args.format, reader_words()));
   }
   return emit(import_topology(args.topology, reader), topology_writers().front(), args, context);
 }
@@ -180,6 +237,9 @@ void add_topo(CLI::App& program, Context& context) {
       add_verb(topo, "show", "Draw the tree, identical siblings once; without T this machine", context);
   add_network(show_verb, *args);
   show_verb.add_flag("--full", args->full, "Draw every distinct subtree, however many there are");
+  add_csv_option(show_verb, context);
+  show_verb.add_flag("--greek", context.greek,
+                     "Parameters as files have them: beta, epsilon, gamma, delta, mu in seconds");
   set_examples(show_verb,
                {{"16 racks of 24 servers", "gar topo show tree:16x24"},
                 {"12 servers at 100 Gbit/s, 2 us from one to another", "gar topo show star:12@100Gbit/s,2us"},
@@ -196,6 +256,7 @@ void add_topo(CLI::App& program, Context& context) {
   CLI::App& classes_verb =
       *topo.add_subcommand("classes", "Print the links and memories that files and generators know");
   add_color_option(classes_verb, context);
+  classes_verb.add_flag("--csv", context.csv, "Print comma-separated values with all digits");
   on_run(classes_verb, context, [&context] { return show_classes(context); });
 
   CLI::App& import_verb = add_verb(topo, "import", "Read a file in another format and write ours", context);

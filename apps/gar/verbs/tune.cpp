@@ -40,10 +40,10 @@ std::vector<std::int64_t> sizes_of(const TuneArgs& args) {
   if (args.sizes.empty()) return bench_sizes(kLeastBytes, kMostBytes, kStepFactor, 0);
   std::vector<std::int64_t> out = parse_bytes_list("--sizes", args.sizes);
   for (const std::int64_t bytes : out) {
-    if (bytes < 1) throw UsageError(fmt::format("--sizes {}: accepted are sizes of at least 1 byte", args.sizes));
+    if (bytes < 1) throw UsageError(fmt::format("--sizes {}: expected sizes of at least 1 byte", args.sizes));
   }
   if (out.empty() || out.size() > kMostSizes) {
-    throw UsageError(fmt::format("--sizes: accepted are 1 to {} sizes", kMostSizes));
+    throw UsageError(fmt::format("--sizes: expected 1 to {} sizes", kMostSizes));
   }
   std::sort(out.begin(), out.end());
   return out;

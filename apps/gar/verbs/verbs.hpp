@@ -22,6 +22,8 @@ void add_profile(CLI::App& program, Context& context);
 void add_diagnose(CLI::App& program, Context& context);
 void add_demo(CLI::App& program, Context& context);
 void add_reproduce(CLI::App& program, Context& context);
+/// What `gar reproduce` knows: "all", "fig:costmodel", ...
+std::vector<std::string> reproduction_names();
 /// `gar completion bash|zsh|fish`.
 void add_completion(CLI::App& program, Context& context);
 /// `gar manual`: the manual page, for the installation.

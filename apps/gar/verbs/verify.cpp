@@ -76,9 +76,9 @@ std::string certainty(const VerifyReport& report) {
   if (report.is_exact)
     return "exact   all contributions and messages were compared one by one, nothing is left to chance\n";
   return fmt::format(
-      "chance  a wrong plan passes with a probability below 2^{:.0f} (fingerprints with seed {}; --exact leaves "
-      "nothing to "
-      "chance)\n",
+      "chance  a wrong plan passes with a probability below 2^{:.0f} (random numbers with seed {}; --exact leaves "
+      "nothing "
+      "to chance)\n",
       std::log2(report.error_probability), to_text(report.seed));
 }
 
@@ -115,14 +115,18 @@ int verify_file(const VerifyArgs& args, const Context& context) {
   say(fmt::format("{}  {}\n", proved, result));
   say(fmt::format("{}  every message has its partner in the same step: the plan cannot deadlock\n", proved));
   say(certainty(report));
-  std::string bytes;
+  const auto ranks = static_cast<double>(plan.num_ranks);
+  std::string elements;
   if (plan.count > 0) {
-    bytes = fmt::format(", {} elements", to_whole(buffer * static_cast<double>(plan.count)));
+    elements = fmt::format(", {} elements", to_whole(buffer * static_cast<double>(plan.count)));
   }
-  say(fmt::format("buffer  {:.4g} of the vector beside it at most (rank {}){}; largest reduction has {} operands\n",
-                  buffer, report.buffer_rank, bytes, report.max_fan_in));
-  say(fmt::format("volume  {:.6g} vectors in all, {:.6g} per rank\n", volume,
-                  volume / static_cast<double>(plan.num_ranks)));
+  say(fmt::format("memory  at most {} of the vector beside it (rank {}{}); {}\n", format_percent(buffer),
+                  report.buffer_rank, elements,
+                  report.max_fan_in > 1 ? fmt::format("the largest reduction has {} operands", report.max_fan_in)
+                                        : "nothing is reduced"));
+  const double least = (plan.collective == Collective::kAllReduce ? 2 : 1) * (ranks - 1) / ranks;
+  say(fmt::format("sent    {:.4g} times the vector by each rank on average (the least possible is {:.4g})\n",
+                  volume / ranks, least));
   return kExitOk;
 }
 

@@ -30,19 +30,21 @@ void print_switches(const PlanView& v, bool color) {
 }
 
 void print_stages(const PlanView& v, bool color) {
-  std::vector<Column> columns{{"phase"}, {"stage"}, {"steps", true}, {"time", true}};
+  std::vector<Column> columns{{"stage", true}, {"phase"}, {"what"}, {"steps", true}, {"time", true}};
   Terms sum;
   for (const StageCost& s : v.stages) sum += s.at(v.size.floats());
   const TermColumns terms(sum, v.names);
   terms.add_columns(columns);
   columns.insert(columns.end(), {{"busiest link"}, {"senders", true}});
   Table table(std::move(columns));
+  std::size_t number = 0;
   for (const StageCost& s : v.stages) {
     const Terms t = s.at(v.size.floats());
-    std::vector<Cell> row{v.answer.plan.is_explicit() ? "step"
+    std::vector<Cell> row{fmt::to_string(++number),
+                          v.answer.plan.is_explicit() ? "step"
                           : s.is_exchange             ? "exchange"
-                          : s.is_gather               ? "gather"
-                                                      : "scatter",
+                          : s.is_gather               ? "all-gather"
+                                                      : "reduce-scatter",
                           s.label, fmt::format("{}", s.num_steps), Cell(format_seconds(t.total()), Paint::kBold)};
     terms.add_cells(t, row);
     row.emplace_back(s.link);
@@ -114,6 +116,26 @@ void print_candidates(const char* title, const std::vector<PlanCandidate>& list)
   }
 }
 
+// The best that there can be, and what the plan has: the paper's Definitions 1 and 2, one line each.
+void print_optimality(const Optimality& o, std::int64_t num_ranks) {
+  if (num_ranks < 2) return;
+  const auto ranks = static_cast<double>(num_ranks);
+  const auto line = [](const char* what, bool is_optimal, const std::string& has, const std::string& best) {
+    print(labelled(what, is_optimal ? fmt::format("optimal: {}", has) : fmt::format("{}; {}", has, best)));
+  };
+  print("\n");
+  line("bandwidth", o.bandwidth, fmt::format("a rank sends and receives {:.4g} times the vector", o.max_traffic),
+       fmt::format("the least is {:.4g}", 2 * (ranks - 1) / ranks));
+  line("latency", o.latency, fmt::format("{} steps", o.num_steps), "the least is 2");
+  line("incast", o.incast,
+       o.max_incast_excess > 0 ? fmt::format("up to {:g} senders too many on a link", o.max_incast_excess)
+                               : "no link has more senders than it can take",
+       "the best is none");
+  line("memory", o.memory_access,
+       fmt::format("a rank reads and writes {:.4g} times the vector to add", o.max_memory_access),
+       fmt::format("the least is {:.4g}", (ranks + 1) / ranks));
+}
+
 }  // namespace
 
 void print_plan(const PlanView& v, bool color) {
@@ -122,14 +144,17 @@ void print_plan(const PlanView& v, bool color) {
                   v.request.topology.num_servers(), v.request.topology.num_servers() == 1 ? "" : "s",
                   format_count(v.size.count), to_string(v.size.dtype), format_bytes(static_cast<double>(v.size.bytes)),
                   to_string(v.request.collective)));
-  say(fmt::format("predicted {} by {}", paint(format_seconds(v.answer.terms.total()), Paint::kBold, color),
-                  model_name(v.request.model)));
-  if (v.answer.plan.num_chunks > 1) say(fmt::format(" in {} chunks", v.answer.plan.num_chunks));
+  std::string headline =
+      fmt::format("predicted {} by {}", paint(format_seconds(v.answer.terms.total()), Paint::kBold, color),
+                  model_name(v.request.model));
   if (v.answer.bound.seconds() > 0) {
-    say(fmt::format(", {:.2f}x the lower bound {}", v.answer.terms.total() / v.answer.bound.seconds(),
-                    format_seconds(v.answer.bound.seconds())));
+    headline += fmt::format(", {:.2f}x the lower limit {}", v.answer.terms.total() / v.answer.bound.seconds(),
+                            format_seconds(v.answer.bound.seconds()));
   }
-  say("\n" + parameter_line(v.request.topology));
+  if (v.answer.plan.num_chunks > 1) {
+    headline += fmt::format(", in {} parts of the vector that follow each other (chunks)", v.answer.plan.num_chunks);
+  }
+  say(headline + "\n" + parameter_line(v.request.topology));
   if (v.request.policy == Policy::kRuntime) {
     say(fmt::format("policy runtime: {}\n", escaped(choice_words(v.answer, v.request.topology))));
   }
@@ -142,11 +167,7 @@ void print_plan(const PlanView& v, bool color) {
     if (v.answer.plan.num_chunks > 1) say("its stages, if the vector ran in one piece:\n");
     print_stages(v, color);
   }
-  if (v.answer.optimality) {
-    say(fmt::format("\noptimal in bandwidth: {}, latency (two steps): {}, incast: {}, memory access: {}\n",
-                    yes(v.answer.optimality->bandwidth), yes(v.answer.optimality->latency),
-                    yes(v.answer.optimality->incast), yes(v.answer.optimality->memory_access)));
-  }
+  if (v.answer.optimality) print_optimality(*v.answer.optimality, v.answer.plan.num_ranks);
 }
 
 void print_explanation(const PlanView& v, bool color) {
@@ -160,7 +181,7 @@ void print_explanation(const PlanView& v, bool color) {
   }
   print_stage_words(v);
   if (v.answer.bound.seconds() > 0) {
-    say(fmt::format("\nlower bound {}: {}; the plan is {} above it, with {} of latency\n",
+    say(fmt::format("\nlower limit {}: {}; the plan is {} above it, with {} of latency\n",
                     format_seconds(v.answer.bound.seconds()), escaped(v.answer.bound.binding()),
                     format_percent(v.answer.terms.total() / v.answer.bound.seconds() - 1),
                     format_seconds(v.answer.terms.alpha, 3)));

@@ -3,6 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cmath>
+#include <iterator>
+#include <set>
+#include <string>
+
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/progress.hpp"
 #include "apps/gar/views/plan_report.hpp"
@@ -18,7 +24,7 @@ DecisionTableRequest table_request(const PlanTableArgs& args, DataType dtype) {
   const std::size_t dots = text.find("..");
   if (dots == std::string::npos) {
     throw UsageError(
-        fmt::format("{} '{}': accepted is FROM..TO, such as {}", flag, text, is_bytes ? "1kB..1GB" : "1e3..1e9"));
+        fmt::format("{} '{}': expected FROM..TO, such as {}", flag, text, is_bytes ? "1kB..1GB" : "1e3..1e9"));
   }
   const auto elements = [&](const std::string& part) {
     return is_bytes ? parse_bytes(flag, part) / size_of(dtype) : parse_count(flag, part);
@@ -35,13 +41,40 @@ DecisionTableRequest table_request(const PlanTableArgs& args, DataType dtype) {
                    .policy = args.policy},
           .from = from,
           .to = to,
-          .element_bytes = size_of(dtype)};
+          .element_bytes = size_of(dtype),
+          .merge = args.merge};
 }
+
+/// How much is left. The search halves ranges and takes the smaller half first, so when it looks at a size, everything
+/// up to the one before it is settled; every factor between sizes counts the same.
+class TableProgress {
+ public:
+  TableProgress(std::int64_t from, std::int64_t to) : from_(from), to_(to), seen_{from, to} {}
+
+  /// ", about 12 s left"; nothing as long as that would be a guess.
+  [[nodiscard]] std::string left(std::int64_t count) {
+    const auto place = seen_.insert(count).first;
+    const double settled = place == seen_.begin() || count == to_ ? 0 : log_of(*std::prev(place));
+    return time_left(std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count(),
+                     settled / log_of(to_));
+  }
+
+ private:
+  [[nodiscard]] double log_of(std::int64_t count) const {
+    return std::log(static_cast<double>(count) / static_cast<double>(from_));
+  }
+  std::int64_t from_;
+  std::int64_t to_;
+  std::set<std::int64_t> seen_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
 
 std::vector<DecisionRow> search(DecisionTableRequest request) {
   ProgressLine line;
-  request.progress = [&line](std::int64_t num_planned, std::int64_t count) {
-    line.show(fmt::format("{} sizes planned, now {:.4g} elements ", num_planned, static_cast<double>(count)));
+  TableProgress progress(request.from, request.to);
+  request.progress = [&](std::int64_t num_planned, std::int64_t count) {
+    line.show(fmt::format("{} sizes planned, now {}{} (Ctrl-C ends it)", num_planned,
+                          format_bytes(static_cast<double>(count * request.element_bytes)), progress.left(count)));
   };
   return decision_table(request);
 }
@@ -75,14 +108,20 @@ int print_plan_table(const PlanTableArgs& args, const Context& context) {
     }
     return kExitOk;
   }
-  Table table({{"from", true}, {"to", true}, {"plan"}, {"chunks", true}, {"time at from", true}, {"time at to", true}});
+  // In the unit that was asked for. Sizes in bytes are rounded for people; --json and --csv have all digits.
+  const bool is_bytes = args.counts.empty();
+  const auto size_of_row = [&](const DecisionPoint& point) {
+    return is_bytes ? format_bytes(static_cast<double>(point.count * size_of(dtype))) : format_count(point.count);
+  };
+  Table table({{"from", true}, {"to", true}, {"chunks", true}, {"time at from", true}, {"time at to", true}, {"plan"}});
   for (const DecisionRow& row : rows) {
-    table.add_row({format_count(row.first.count), format_count(row.last.count), row.first.words(), chunk_range(row),
-                   format_seconds(row.first.terms.total()), format_seconds(row.last.terms.total())});
+    table.add_row({size_of_row(row.first), size_of_row(row.last), chunk_range(row),
+                   format_seconds(row.first.terms.total()), format_seconds(row.last.terms.total()), row.first.words()});
   }
-  print(fmt::format("{}: {} servers, the best plan by number of {} elements\n", escaped(topology.name()),
-                    topology.num_servers(), to_string(dtype)));
-  print(parameter_line(topology) + "\n");
+  say(fmt::format("{}: {} servers, the best plan by {}{}\n", escaped(topology.name()), topology.num_servers(),
+                  is_bytes ? "size" : fmt::format("number of {} elements", to_string(dtype)),
+                  args.merge > 0 ? fmt::format(", within {}", format_percent(args.merge)) : ""));
+  say(parameter_line(topology) + "\n");
   print(table.folded(use_color(context.color, stdout)));
   return kExitOk;
 }
@@ -108,9 +147,9 @@ void print_plan_sizes(const Topology& topology, const std::vector<PlanTableSize>
     table.add_row({format_bytes(static_cast<double>(row.size.bytes)), format_count(row.size.count),
                    Cell(format_seconds(row.seconds), Paint::kBold), fmt::to_string(row.num_chunks), row.words});
   }
-  print(fmt::format("{}: {} servers, {}\n", escaped(topology.name()), topology.num_servers(),
-                    to_string(rows.front().size.dtype)));
-  print(parameter_line(topology) + "\n");
+  say(fmt::format("{}: {} servers, {}\n", escaped(topology.name()), topology.num_servers(),
+                  to_string(rows.front().size.dtype)));
+  say(parameter_line(topology) + "\n");
   print(table.folded(use_color(context.color, stdout)));
 }
 

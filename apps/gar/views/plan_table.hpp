@@ -20,6 +20,7 @@ struct PlanTableArgs {
   std::vector<AlgorithmSpec> algorithms;
   ModelOptions model;
   Policy policy = Policy::kModel;
+  double merge = 0;
 };
 
 int print_plan_table(const PlanTableArgs& args, const Context& context);

@@ -51,13 +51,8 @@ void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
   say("\n");
 }
 
-void print_summary(const Scene& scene, const SimulatedPlan& plan) {
-  const Simulation& s = plan.simulation;
-  const std::string handling =
-      s.handling_seconds() > 0 ? fmt::format(", {} of handling messages", format_seconds(s.handling_seconds())) : "";
-  say(fmt::format("\ntime        {} of communication, {} of calculation{} on the critical path\n",
-                  format_seconds(s.communication_seconds()), format_seconds(s.calculation_seconds()), handling));
-  say(fmt::format("terms       {}\n", term_list(s.terms)));
+// How it was computed.
+void print_engine(const Scene& scene, const Simulation& s) {
   if (s.engine == SimulationEngine::kClasses) {
     say(fmt::format(
         "engine      classes: {} of {} ranks and {} of {} messages stand for all; {} events, rates found {} "
@@ -68,15 +63,24 @@ void print_summary(const Scene& scene, const SimulatedPlan& plan) {
     say(fmt::format("engine      flows: {} messages one by one; {} events, rates found {} times\n",
                     format_grouped(to_whole(s.flows)), format_grouped(s.events), format_grouped(s.solves)));
   }
+}
+
+void print_summary(const Scene& scene, const SimulatedPlan& plan, const ReportOptions& options) {
+  const Simulation& s = plan.simulation;
+  const std::string handling =
+      s.handling_seconds() > 0 ? fmt::format(", {} of handling messages", format_seconds(s.handling_seconds())) : "";
+  say(fmt::format("\ntime        {} of communication, {} of calculation{} on the critical path\n",
+                  format_seconds(s.communication_seconds()), format_seconds(s.calculation_seconds()), handling));
+  say(fmt::format("of these    {}\n", term_list(s.terms, options.names)));
+  if (options.is_verbose) print_engine(scene, s);
   if (scene.barrier) say("barrier     nobody starts a step before everybody has finished the one before\n");
   for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if     {}\n", escaped(words)));
 }
-
 void print_stages(const Scene& scene, const SimulatedPlan& plan, bool color) {
   const Simulation& s = plan.simulation;
   if (s.stages.empty()) return;
   Table table({{"stage", true},
-               {"half"},
+               {"phase"},
                {"what"},
                {"steps", true},
                {"begin", true},
@@ -98,8 +102,8 @@ void print_stages(const Scene& scene, const SimulatedPlan& plan, bool color) {
     table.add_row({fmt::format("{}", i + 1),
                    plan.is_explicit    ? "step"
                    : stage.is_exchange ? "exchange"
-                   : stage.is_gather   ? "gather"
-                                       : "scatter",
+                   : stage.is_gather   ? "all-gather"
+                                       : "reduce-scatter",
                    stage.label, fmt::format("{}", stage.num_steps), format_seconds(stage.begin, 3),
                    format_seconds(stage.end, 3), Cell(format_seconds(stage.end - stage.begin, 3), Paint::kBold),
                    Cell(fmt::format("{}", stage.senders), stage.incast_seconds > 0 ? Paint::kYellow : Paint::kPlain),
@@ -131,12 +135,12 @@ std::vector<LinkUse> folded(const std::vector<LinkUse>& links) {
 void print_links(const Scene& scene, const Simulation& s, const ReportOptions& options) {
   if (s.links.empty() || options.max_links == 0) return;
   Table table({{"busiest links"},
-               {"alike", true},
+               {"links alike", true},
                {"busy", true},
-               {"of the time", true},
+               {"time busy", true},
                {"incast", true},
                {"carried", true},
-               {"used", true},
+               {"bandwidth used", true},
                {"senders", true}});
   const std::vector<LinkUse> lines = options.max_links < 0 ? s.links : folded(s.links);
   const std::size_t shown =
@@ -190,7 +194,7 @@ void print_path(const Scene& scene, const SimulatedPlan& plan, const ReportOptio
                                                            : fmt::format("{}-{}", part.first_chunk, part.last_chunk));
     }
     const bool is_alike = s.engine == SimulationEngine::kClasses && part.has_message && part.from == part.rank;
-    row.emplace_back(is_alike ? "one like it" : rank_name(scene.topology, part.from));
+    row.emplace_back(is_alike ? "a server like it" : rank_name(scene.topology, part.from));
     row.emplace_back(rank_name(scene.topology, part.rank));
     const double total = part.terms.total();
     row.emplace_back(format_seconds(total, 3), Paint::kBold);
@@ -209,7 +213,7 @@ void print_simulation(const Scene& scene, const SimulatedPlan& plan, const Repor
     say("one server has nothing to exchange\n");
     return;
   }
-  print_summary(scene, plan);
+  print_summary(scene, plan, options);
   print_stages(scene, plan, options.color);
   print_links(scene, plan.simulation, options);
   print_path(scene, plan, options);

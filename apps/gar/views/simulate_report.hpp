@@ -12,6 +12,7 @@ namespace gar::cli {
 struct ReportOptions {
   std::int64_t max_links = 10;  ///< -1: all
   bool all_hops = false;        ///< the critical path hop by hop
+  bool is_verbose = false;      ///< also how it was computed
   bool color = false;
   TermNames names = TermNames::kPlain;
 };

@@ -18,13 +18,6 @@ namespace {
 constexpr double kNotable = 30;  // seconds
 constexpr ProgressPace kSimulationPace{std::chrono::milliseconds(500), std::chrono::milliseconds(100)};
 
-// ", about 12 s left", as if the rest went as fast as what is done; nothing as long as that would be a guess.
-std::string time_left(double seconds, double share) {
-  constexpr double kLeastShare = 0.01;
-  if (share < kLeastShare) return "";
-  return fmt::format(", about {} left", format_seconds(std::ceil(seconds * (1 - share) / share)));
-}
-
 }  // namespace
 
 SimulationWatch::SimulationWatch(std::string what) : what_(std::move(what)), line_(kSimulationPace) {}

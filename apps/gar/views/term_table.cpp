@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace gar::cli {
 
 std::string_view term_name(const TermInfo& term, TermNames names) {
@@ -30,9 +32,13 @@ void TermColumns::add_columns(std::vector<Column>& columns) const {
 }
 
 void TermColumns::add_cells(const Terms& terms, std::vector<Cell>& row) const {
+  double largest = 0;
+  for (const TermInfo* term : shown_) largest = std::max(largest, terms.*term->seconds);
   for (const TermInfo* term : shown_) {
     const double seconds = terms.*term->seconds;
-    row.emplace_back(format_seconds(seconds, 3), seconds == 0 ? Paint::kDim : Paint::kPlain);
+    row.emplace_back(format_seconds(seconds, 3), seconds == 0         ? Paint::kDim
+                                                 : seconds == largest ? Paint::kCyan
+                                                                      : Paint::kPlain);
   }
 }
 

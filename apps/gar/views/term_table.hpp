@@ -22,7 +22,7 @@ class TermColumns {
   explicit TermColumns(const Terms& largest, TermNames names = TermNames::kPlain);
   /// A column for every term, called by its name.
   void add_columns(std::vector<Column>& columns) const;
-  /// The cells of these columns; terms that cost nothing are dim.
+  /// The cells of these columns; terms that cost nothing are dim, and the largest one has a colour.
   void add_cells(const Terms& terms, std::vector<Cell>& row) const;
 
  private:

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/cli/output.hpp"
@@ -98,13 +100,7 @@ class Drawing {
       : topology_(topology),
         options_(options),
         is_drawn_(index(topology.num_shapes()), false),
-        table_({{"network"},
-                {"servers", true},
-                {"latency", true},
-                {"uplink", true},
-                {"s/float", true},
-                {"incast", false},
-                {""}}) {}
+        table_(columns(options)) {}
 
   std::string draw() {
     add_node("", topology_.node(topology_.root()).name, topology_.root());
@@ -113,27 +109,61 @@ class Drawing {
   }
 
  private:
+  static std::vector<Column> columns(const TopoShowOptions& options) {
+    std::vector<Column> out{{"network"}, {"servers", true}, {"latency", true}, {"uplink", true}};
+    if (options.greek) out.push_back({"s/float", true});
+    out.insert(out.end(), {{"incast"}, {""}});
+    return out;
+  }
+
+  // What each sender beyond the threshold adds to the time of a float.
+  [[nodiscard]] std::string incast_words(const LinkParams& link) const {
+    if (link.epsilon == 0) return "none";
+    if (options_.greek) return fmt::format("+{:.4g} > {:.4g}", link.epsilon, link.incast_threshold);
+    if (link.beta == 0) return fmt::format("above {:.4g} senders", link.incast_threshold);
+    const double share = link.epsilon / link.beta;
+    return fmt::format("> {:.4g} senders: +{:.{}f}% each", link.incast_threshold, 100 * share, share < 0.1 ? 1 : 0);
+  }
+
+  // How fast a server adds, and reads and writes its memory.
+  [[nodiscard]] std::string server_words(const ServerParams& server) const {
+    if (options_.greek) {
+      const std::string mu = server.mu > 0 ? fmt::format(", mu {:.4g}", server.mu) : "";
+      return fmt::format("gamma {:.4g}, delta {:.4g}{}", server.gamma, server.delta, mu);
+    }
+    const std::string adding =
+        server.gamma > 0 ? fmt::format("adds {}/s", format_rate(1 / server.gamma)) : "adds at once";
+    const std::string memory = server.delta > 0 ? ", memory " + format_memory_bandwidth(4 / server.delta) : "";
+    const std::string mu = server.mu > 0 ? fmt::format(", {} a message", format_seconds(server.mu, 3)) : "";
+    return adding + memory + mu;
+  }
+
+  static std::string format_rate(double per_s) {
+    for (const auto& [unit, scale] : {std::pair{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}}) {
+      if (per_s >= 0.9995 * scale) return fmt::format("{:.3g} {}", per_s / scale, unit);
+    }
+    return fmt::format("{:.3g}", per_s);
+  }
+
   void add_node(const std::string& branch, const std::string& name, NodeId id) {
     const Node& node = topology_.node(id);
     std::vector<Cell> cells{Cell(branch + name, node.is_server() ? Paint::kPlain : Paint::kCyan),
                             node.is_server() ? Cell("") : Cell(format_grouped(topology_.num_servers(id))),
                             format_seconds(node.alpha, 3)};
     if (id == topology_.root()) {
-      cells.resize(6, Cell(""));
+      cells.resize(options_.greek ? 6 : 5, Cell(""));
     } else {
       cells.emplace_back(format_link_speed(node.uplink.beta));
-      cells.emplace_back(fmt::format("{:.4g}", node.uplink.beta));
-      cells.emplace_back(node.uplink.epsilon == 0
-                             ? "none"
-                             : fmt::format("+{:.4g} > {:.4g}", node.uplink.epsilon, node.uplink.incast_threshold));
+      if (options_.greek) cells.emplace_back(fmt::format("{:.4g}", node.uplink.beta));
+      cells.emplace_back(incast_words(node.uplink));
     }
     const double ratio = oversubscription(topology_, id);
     if (node.is_server()) {
-      const std::string mu = node.server.mu > 0 ? fmt::format(", mu {:.4g}", node.server.mu) : "";
-      cells.emplace_back(fmt::format("gamma {:.4g}, delta {:.4g}{}", node.server.gamma, node.server.delta, mu));
+      cells.emplace_back(server_words(node.server));
+    } else if (ratio > 1 + 1e-9) {
+      cells.emplace_back(fmt::format("{:.3g}:1 oversubscribed", ratio), Paint::kYellow);
     } else if (ratio >= 0) {
-      cells.emplace_back(fmt::format("{:.3g}:1 {}", ratio, ratio > 1 + 1e-9 ? "oversubscribed" : "(full bandwidth)"),
-                         ratio > 1 + 1e-9 ? Paint::kYellow : Paint::kPlain);
+      cells.emplace_back("not oversubscribed");
     }
     table_.add_row(std::move(cells));
     ++num_lines_;
@@ -187,14 +217,20 @@ class Drawing {
 }  // namespace
 
 std::string draw_topology(const Topology& topology, const TopoShowOptions& options) {
-  constexpr const char* kLegend =
+  constexpr const char* kWords =
+      "latency  added by every node on a path, both servers included\n"
+      "incast   senders that a link takes, and what each one more adds to its time\n"
+      "adds     floats of 4 bytes in a second; memory: bytes read and written\n";
+  constexpr const char* kLetters =
       "latency       alpha; the nodes on a path, both servers included, add up\n"
       "s/float       beta: seconds for one float of 4 bytes\n"
       "incast        epsilon: extra s/float for every sender beyond the threshold\n"
       "gamma, delta  s/float added, s/float read from or written to memory\n";
   bool has_mu = false;
   for (NodeId id = 0; id < topology.num_nodes(); ++id) has_mu = has_mu || topology.node(id).server.mu > 0;
-  const std::string legend = std::string(kLegend) + (has_mu ? "mu            s/message sent or received\n" : "");
+  const std::string legend = !options.greek
+                                 ? std::string(kWords)
+                                 : std::string(kLetters) + (has_mu ? "mu            s/message sent or received\n" : "");
   return fmt::format("{}: {}\n{}\n{}\n{}", paint(escaped(topology.name()), Paint::kBold, options.color),
                      topology_totals(topology), parameter_line(topology), Drawing(topology, options).draw(),
                      paint(legend, Paint::kDim, options.color));

@@ -9,7 +9,8 @@ namespace gar::cli {
 
 struct TopoShowOptions {
   bool color = false;
-  bool full = false;  ///< no limits on the number of lines
+  bool full = false;   ///< no limits on the number of lines
+  bool greek = false;  ///< parameters as in files: beta, epsilon, gamma, delta, mu
 };
 
 /// The drawing that `gar topo show` prints. Its size follows the distinct subtrees, with a limit on top.

@@ -48,7 +48,7 @@ DecisionCandidate read_candidate(const JsonPlace& place) {
     out.seconds = seconds->number(kLeastSeconds, kMaxSeconds);
     out.num_calls = place.at("calls", "the number of calls that were measured").whole(1, kMostCalls);
   } else if (place.find("calls")) {
-    place.fail("has \"calls\", but no \"seconds\"; accepted: both or none");
+    place.fail("has \"calls\", but no \"seconds\"; expected both or none");
   }
   if (const auto predicted = place.find("predicted_seconds")) out.predicted_seconds = predicted->number(0, kMaxSeconds);
   return out;
@@ -59,10 +59,10 @@ std::vector<DecisionCandidate> read_candidates(const JsonPlace& place) {
   for (const JsonPlace& item : place.items("a list of candidates")) {
     out.push_back(read_candidate(item));
     const auto is_same = [&](const DecisionCandidate& other) { return other.name == out.back().name; };
-    if (std::count_if(out.begin(), out.end(), is_same) > 1) item.fail("is there twice; accepted: different names");
+    if (std::count_if(out.begin(), out.end(), is_same) > 1) item.fail("is there twice; expected different names");
   }
   if (out.empty() || out.size() > kMostCandidates) {
-    place.fail(fmt::format("has {} candidates; accepted: 1 to {}", out.size(), kMostCandidates));
+    place.fail(fmt::format("has {} candidates; expected 1 to {}", out.size(), kMostCandidates));
   }
   return out;
 }
@@ -137,9 +137,9 @@ Decisions parse_decisions(std::string_view text, const std::string& source) {
     out.decisions.push_back(read_decision(item));
     const std::size_t n = out.decisions.size();
     if (n > 1 && out.decisions[n - 1].from_bytes <= out.decisions[n - 2].to_bytes) {
-      item.fail("begins before the end of the one before it; accepted: size classes in ascending order");
+      item.fail("begins before the end of the one before it; expected size classes in ascending order");
     }
-    if (n > kMostDecisions) list.fail(fmt::format("has too many decisions; accepted: up to {}", kMostDecisions));
+    if (n > kMostDecisions) list.fail(fmt::format("has too many decisions; expected up to {}", kMostDecisions));
   }
   return out;
 }

@@ -110,7 +110,7 @@ KeptDecisions load_decisions(const std::string& folder, const DecisionPlace& pla
       return out;
     }
     if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) {
-      out.problem = fmt::format("{}: accepted is a plain file of this user", path);
+      out.problem = fmt::format("{}: expected a plain file of this user", path);
       return out;
     }
     Decisions found = read_decisions_file(path);

@@ -41,17 +41,17 @@ class FieldChecker {
 
   void check_form() const {
     if (!plan_.programs.empty() && !plan_.subplans.empty())
-      fail("programs", "stands beside \"subplans\"; accepted: one of them");
+      fail("programs", "stands beside \"subplans\"; expected one of them");
     if (plan_.programs.empty() && plan_.subplans.empty() && plan_.num_ranks > 1)
       fail("subplans",
            fmt::format("is missing or empty; accepted for {} ranks: \"subplans\" or \"programs\"", plan_.num_ranks));
     if (!plan_.programs.empty() && std::cmp_not_equal(plan_.programs.size(), plan_.num_ranks))
       fail("programs",
-           fmt::format("has {} programs; accepted: num_ranks, which is {}", plan_.programs.size(), plan_.num_ranks));
+           fmt::format("has {} programs; expected num_ranks, which is {}", plan_.programs.size(), plan_.num_ranks));
     if (plan_.subplans.size() >= static_cast<std::size_t>(kMaxServers))
-      fail("subplans", fmt::format("has {} sub-plans; accepted: below {}", plan_.subplans.size(), kMaxServers));
+      fail("subplans", fmt::format("has {} sub-plans; expected below {}", plan_.subplans.size(), kMaxServers));
     if (plan_.subplans.empty() && plan_.root != kLeaf)
-      fail("root", fmt::format("is {}, but there are no sub-plans; accepted: -1", plan_.root));
+      fail("root", fmt::format("is {}, but there are no sub-plans; expected -1", plan_.root));
   }
 
   void check_subplan(std::size_t i) {
@@ -67,17 +67,16 @@ class FieldChecker {
       if (!is_leaf) depth = std::max(depth, depth_[static_cast<std::size_t>(run.subplan)] + 1);
     }
     if (depth > kMaxDepth)
-      fail(where(), fmt::format("is nested {} sub-plans deep; accepted: up to {}", depth, kMaxDepth));
+      fail(where(), fmt::format("is nested {} sub-plans deep; expected up to {}", depth, kMaxDepth));
     for (std::size_t s = 0; s < plan_.subplans[i].stages.size(); ++s) {
       for (const Piece& piece : plan_.subplans[i].stages[s].target) {
         if (piece.owner >= ranks)
           fail(fmt::format("{}.stages[{}]", where(), s),
-               fmt::format("places units [{},{}) on rank {}; accepted: 0 to {}, the ranks of this sub-plan",
-                           piece.begin, piece.end, piece.owner, ranks - 1));
+               fmt::format("places units [{},{}) on rank {}; expected 0 to {}, the ranks of this sub-plan", piece.begin,
+                           piece.end, piece.owner, ranks - 1));
         if (piece.begin > piece.end || piece.end > plan_.num_units)
-          fail(fmt::format("{}.stages[{}]", where(), s),
-               fmt::format("places the units [{},{}); accepted: within [0,{})", piece.begin, piece.end,
-                           plan_.num_units));
+          fail(fmt::format("{}.stages[{}]", where(), s), fmt::format("places the units [{},{}); expected within [0,{})",
+                                                                     piece.begin, piece.end, plan_.num_units));
       }
     }
     num_ranks_.push_back(ranks);
@@ -86,7 +85,7 @@ class FieldChecker {
 
   void check_root() const {
     if (std::cmp_greater_equal(plan_.root, plan_.subplans.size()))
-      fail("root", fmt::format("is {}; accepted: -1 to {}", plan_.root, plan_.subplans.size() - 1));
+      fail("root", fmt::format("is {}; expected -1 to {}", plan_.root, plan_.subplans.size() - 1));
     const std::int64_t ranks = plan_.root == kLeaf ? 1 : num_ranks_[static_cast<std::size_t>(plan_.root)];
     if (ranks != plan_.num_ranks)
       fail("num_ranks", fmt::format("is {}, but the root sub-plan has {} ranks", plan_.num_ranks, ranks));
@@ -98,9 +97,9 @@ class FieldChecker {
       if (m.peer < plan_.num_ranks && m.begin <= m.end && m.end <= plan_.num_units) continue;
       const std::string where = fmt::format("programs[{}][{}][{}]", place.rank, place.step, place.list);
       if (m.peer >= plan_.num_ranks)
-        fail(where, fmt::format("message {} has the peer {}; accepted: 0 to {}", i, m.peer, plan_.num_ranks - 1));
-      fail(where, fmt::format("message {} has the units [{},{}); accepted: within [0,{})", i, m.begin, m.end,
-                              plan_.num_units));
+        fail(where, fmt::format("message {} has the peer {}; expected 0 to {}", i, m.peer, plan_.num_ranks - 1));
+      fail(where,
+           fmt::format("message {} has the units [{},{}); expected within [0,{})", i, m.begin, m.end, plan_.num_units));
     }
   }
 

@@ -131,7 +131,7 @@ class Reader : public JsonEvents {
   [[noreturn]] void fail_at(const std::string& where, const std::string& what) const {
     throw ParseError(fmt::format("{}: {}: {}", source_, where, what));
   }
-  [[noreturn]] void refuse(std::string_view what) const { fail(fmt::format("is {}; accepted: {}", what, accepted())); }
+  [[noreturn]] void refuse(std::string_view what) const { fail(fmt::format("is {}; expected {}", what, accepted())); }
   [[nodiscard]] std::string accepted() const;
 
   bool other(std::string_view what) {
@@ -148,7 +148,7 @@ class Reader : public JsonEvents {
     for (std::size_t i = 0; i < n; ++i) {
       if (name != fields[i]) continue;
       top().key = fields[i];
-      if ((top().seen >> i & 1U) != 0) fail("appears twice; accepted: once");
+      if ((top().seen >> i & 1U) != 0) fail("appears twice; expected once");
       top().seen |= 1U << i;
       return true;
     }
@@ -157,7 +157,7 @@ class Reader : public JsonEvents {
       if (!top().key.empty()) return true;
     }
     top().key = {};
-    fail(fmt::format("unknown field \"{}\"; accepted: {}", printable(name), fmt::join(fields, ", ")));
+    fail(fmt::format("unknown field \"{}\"; expected {}", printable(name), fmt::join(fields, ", ")));
   }
 
   bool open(bool is_object) {
@@ -178,7 +178,7 @@ class Reader : public JsonEvents {
   bool close();
 
   std::int64_t in_range(std::int64_t value, std::int64_t least, std::int64_t most) const {
-    if (value < least || value > most) fail(fmt::format("is {}; accepted: {} to {}", value, least, most));
+    if (value < least || value > most) fail(fmt::format("is {}; expected {} to {}", value, least, most));
     return value;
   }
   void store(std::int64_t value);
@@ -370,7 +370,7 @@ bool Reader::close() {
     frames_.push_back({closed.scope, closed.is_object, closed.index, 0, {}, {}});
     const std::string text = accepted();
     frames_.pop_back();
-    fail(fmt::format("{}; accepted: {}", what, text));
+    fail(fmt::format("{}; expected {}", what, text));
   };
   if (closed.scope == Scope::kTop) seen_ = closed.seen;
   if (closed.scope == Scope::kSubPlan) demand(!plan_.subplans.back().children.empty(), "has no children");

@@ -134,7 +134,7 @@ void write_plan(const Plan& plan, std::ostream& out, std::span<const PlanNote> n
   for (const PlanNote& note : notes) {
     if (find_plan_note(note.field).empty()) {
       throw InvalidArgument(
-          fmt::format("\"{}\" is no note of a plan; accepted: {}", note.field, fmt::join(kPlanNotes, ", ")));
+          fmt::format("\"{}\" is no note of a plan; expected {}", note.field, fmt::join(kPlanNotes, ", ")));
     }
     writer.write(",\n\"{}\":{}", note.field, note.json);
   }

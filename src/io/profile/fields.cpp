@@ -126,7 +126,7 @@ Estimate read_estimate(const JsonPlace& place, double most) {
   const JsonPlace high = place.at("high", "a number of at least 0, or null for an interval without an end");
   result.high = high.value().is_null() ? std::numeric_limits<double>::infinity() : high.number();
   if (result.low > result.high)
-    place.fail(fmt::format("\"low\" is {} and \"high\" is {}; accepted: low at most high", result.low, result.high));
+    place.fail(fmt::format("\"low\" is {} and \"high\" is {}; expected low at most high", result.low, result.high));
   if (const auto identified = place.find("identified")) result.is_identified = identified->boolean();
   return result;
 }
@@ -160,7 +160,7 @@ Topology read_embedded_topology(const JsonPlace& place) {
 }
 
 Json number_json(double value, std::string_view what) {
-  if (!std::isfinite(value)) throw InvalidArgument(fmt::format("{} is {}; accepted: a finite number", what, value));
+  if (!std::isfinite(value)) throw InvalidArgument(fmt::format("{} is {}; expected a finite number", what, value));
   return value;
 }
 
@@ -196,7 +196,7 @@ MeasuredAt read_place(const JsonPlace& document, std::string_view schema) {
   if (const auto memory = document.find("memory")) out.is_memory = memory->boolean();
   const auto access = document.find("access");
   if (schema.ends_with("/1")) {
-    if (access) access->fail("belongs to version 2 of the schema; accepted: none here");
+    if (access) access->fail("belongs to version 2 of the schema; expected none here");
     out.access = access_of_transport(out.provenance.transport);
   } else if (access) {
     out.access = read_access(*access);

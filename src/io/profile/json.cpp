@@ -96,12 +96,12 @@ SizeCorrection read_correction(const JsonPlace& place) {
   result.from_bytes = place.at("from_bytes", "a number of at least 0").number();
   result.to_bytes = place.at("to_bytes", "a number above from_bytes").number();
   if (!(result.to_bytes > result.from_bytes))
-    place.fail(fmt::format("from_bytes is {} and to_bytes is {}; accepted: from_bytes below to_bytes",
-                           result.from_bytes, result.to_bytes));
+    place.fail(fmt::format("from_bytes is {} and to_bytes is {}; expected from_bytes below to_bytes", result.from_bytes,
+                           result.to_bytes));
   result.factor = read_estimate(place.at("factor", kEstimateWords), kMaxFactor);
   if (result.factor.value < 1 / kMaxFactor)
-    place.fail(fmt::format("the factor is {}; accepted: a number from {:g} to {:g}", result.factor.value,
-                           1 / kMaxFactor, kMaxFactor));
+    place.fail(fmt::format("the factor is {}; expected a number from {:g} to {:g}", result.factor.value, 1 / kMaxFactor,
+                           kMaxFactor));
   return result;
 }
 
@@ -112,7 +112,7 @@ std::vector<SizeCorrection> read_corrections(const JsonPlace& document) {
   for (const JsonPlace& item : list->items("a list of corrections per size class")) {
     result.push_back(read_correction(item));
     if (result.size() > 1 && result.back().from_bytes < result[result.size() - 2].to_bytes)
-      item.fail("begins before the end of the one before it; accepted: size classes in ascending order");
+      item.fail("begins before the end of the one before it; expected size classes in ascending order");
   }
   return result;
 }
@@ -158,7 +158,7 @@ std::vector<LevelProfile> read_levels(const JsonPlace& document, const Topology&
     result.push_back(read_level(item));
   const int height = topology.height(topology.root());
   if (std::cmp_not_equal(result.size(), height))
-    place.fail(fmt::format("has {} levels; accepted: {}, the levels of links of the topology", result.size(), height));
+    place.fail(fmt::format("has {} levels; expected {}, the levels of links of the topology", result.size(), height));
   return result;
 }
 

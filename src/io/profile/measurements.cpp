@@ -92,7 +92,7 @@ class MeasurementsReader {
     } else {
       for (const char* field : {"collective", "algorithm", "native"}) {
         if (const auto found = item.find(field))
-          found->fail("belongs to observations of the kind \"collective\"; accepted: none here");
+          found->fail("belongs to observations of the kind \"collective\"; expected none here");
       }
     }
     read_fan_in(item, result);
@@ -102,7 +102,7 @@ class MeasurementsReader {
     const JsonPlace seconds = item.at("seconds", "a list of at least one number above 0");
     for (const JsonPlace& repetition : seconds.items("a list of at least one number above 0"))
       result.seconds.push_back(repetition.number(kLeastSeconds, kMaxSeconds));
-    if (result.seconds.empty()) seconds.fail("is empty; accepted: a list of at least one number above 0");
+    if (result.seconds.empty()) seconds.fail("is empty; expected a list of at least one number above 0");
     if (const auto found = item.find("retransmits")) result.retransmits = found->number();
     if (const auto found = item.find("max_senders")) result.max_senders = found->whole(0, kMaxServers);
     if (const auto found = item.find("pause_frames")) result.pause_frames = found->number();
@@ -116,7 +116,7 @@ class MeasurementsReader {
       if (!result.is_native) (void)item.at("algorithm", "an algorithm such as \"cps\" or \"hcps:4x3\"");
       return;
     }
-    if (result.is_native) algorithm->fail("stands beside \"native\"; accepted: one of them");
+    if (result.is_native) algorithm->fail("stands beside \"native\"; expected one of them");
     try {
       result.algorithm = parse_algorithm(algorithm->text());
     } catch (const InvalidArgument& error) {
@@ -129,7 +129,7 @@ class MeasurementsReader {
     if (result.kind == ObservationKind::kReduction) {
       result.fan_in = item.at("fan_in", "the number of vectors that are reduced").whole(1, kMaxFanIn);
     } else if (fan_in) {
-      fan_in->fail("belongs to observations of the kind \"reduction\"; accepted: none here");
+      fan_in->fail("belongs to observations of the kind \"reduction\"; expected none here");
     }
   }
 
@@ -143,11 +143,11 @@ class MeasurementsReader {
     for (const JsonPlace& item : place.items("a list of servers, or a number n for the first n")) {
       const std::int64_t server = item.whole(0, num_servers_ - 1);
       if (!result.empty() && server <= result.back())
-        item.fail(fmt::format("is {} after {}; accepted: each server once, in ascending order", server, result.back()));
+        item.fail(fmt::format("is {} after {}; expected each server once, in ascending order", server, result.back()));
       result.push_back(server);
     }
     if (std::cmp_less(result.size(), least))
-      place.fail(fmt::format("names {} servers; accepted: at least {}", result.size(), least));
+      place.fail(fmt::format("names {} servers; expected at least {}", result.size(), least));
     checked(place, static_cast<std::int64_t>(result.size()));
     return result;
   }

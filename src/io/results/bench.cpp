@@ -24,7 +24,7 @@ class BenchReader final : public TableReader {
   void read_comment(const TableLine& line) override {
     const Words& words = line.words;
     if (!is_bench_opening(line)) return;
-    if (words[0] != "allreduce") fail(fmt::format("the results are of {}; accepted: allreduce", printable(words[0])));
+    if (words[0] != "allreduce") fail(fmt::format("the results are of {}; expected allreduce", printable(words[0])));
     num_ranks_ = small_count(words[2]);
   }
 
@@ -32,7 +32,7 @@ class BenchReader final : public TableReader {
     const Words& words = line.words;
     const std::size_t last = std::max(algorithm_, time_);
     if (words.size() <= last) {
-      fail(fmt::format("has {} columns; accepted: {} or more, as gar bench prints them", words.size(), last + 1));
+      fail(fmt::format("has {} columns; expected {} or more, as gar bench prints them", words.size(), last + 1));
     }
     check_all_reduce(line, bytes);
     // The last column holds blanks.
@@ -52,7 +52,7 @@ class BenchReader final : public TableReader {
  private:
   std::size_t column(const TableLine& head, std::string_view title) const {
     const auto found = std::find(head.words.begin(), head.words.end(), title);
-    if (found == head.words.end()) fail(fmt::format("has no column \"{}\"; accepted: the head of gar bench", title));
+    if (found == head.words.end()) fail(fmt::format("has no column \"{}\"; expected the head of gar bench", title));
     return static_cast<std::size_t>(found - head.words.begin());
   }
 
@@ -90,14 +90,14 @@ Results read_bench_document(std::string_view text, const std::string& source) {
     const auto plan_place = item.find("plan");
     const std::string plan = plan_place ? plan_place->text() : algorithm;
     if (out.rows.size() == kMaxResults)
-      results.fail(fmt::format("more than {} results; accepted: up to that", kMaxResults));
+      results.fail(fmt::format("more than {} results; expected up to that", kMaxResults));
     out.rows.push_back({.line = 0,
                         .bytes = bytes,
                         .seconds = item.at("seconds", "seconds of one AllReduce").number(kLeastSeconds, kMaxSeconds),
                         .algorithm = algorithm == "native" ? "" : known_algorithm(plan),
                         .label = printable(plan.empty() || plan == algorithm ? algorithm : algorithm + ": " + plan)});
   }
-  if (out.rows.empty()) results.fail("holds no result of a vector; accepted: at least one");
+  if (out.rows.empty()) results.fail("holds no result of a vector; expected at least one");
   return out;
 }
 

@@ -19,9 +19,9 @@ class NcclReader final : public TableReader {
     const Words& words = line.words;
     const std::size_t first_time = words.size() % 4 == 1 ? 5 : 4;
     if (words.size() != first_time + 4 && words.size() != first_time + 8) {
-      fail(fmt::format(
-          "has {} columns; accepted: size count type redop root, then time algbw busbw #wrong once or twice",
-          words.size()));
+      fail(
+          fmt::format("has {} columns; expected size count type redop root, then time algbw busbw #wrong once or twice",
+                      words.size()));
     }
     check_all_reduce(line, bytes);
     add_time(words[first_time], bytes, "out of place");

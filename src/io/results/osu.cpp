@@ -11,12 +11,12 @@ class OsuReader final : public TableReader {
  public:
   void read_comment(const TableLine& line) override {
     if (is_osu_opening(line) && line.text.find("Allreduce") == std::string_view::npos) {
-      fail(fmt::format("'{}' is not about AllReduce; accepted: the output of osu_allreduce", printable(line.text)));
+      fail(fmt::format("'{}' is not about AllReduce; expected the output of osu_allreduce", printable(line.text)));
     }
   }
 
   void read_row(const TableLine& line, double bytes) override {
-    if (line.words.size() < 2) fail("has 1 column; accepted: a size and its average latency, \"4096  12.5\"");
+    if (line.words.size() < 2) fail("has 1 column; expected a size and its average latency, \"4096  12.5\"");
     add_row({.bytes = bytes,
              .seconds = 1e-6 * positive_number(line.words[1], "the average latency"),
              .algorithm = "",

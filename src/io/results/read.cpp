@@ -63,7 +63,7 @@ class TableScan {
     }
     check_head();
     if (reader->rows().empty()) {
-      fail(head_line_, "begins a table without rows; accepted: lines below it that begin with a size in bytes above 0");
+      fail(head_line_, "begins a table without rows; expected lines below it that begin with a size in bytes above 0");
     }
     return {std::string(format_->name), reader->num_ranks(), std::move(reader->rows())};
   }
@@ -96,7 +96,7 @@ class TableScan {
       const std::optional<double> bytes = to_number(line.words[0]);
       if (!bytes || *bytes > kMaxResultBytes) {
         fail(number,
-             fmt::format("size is '{}'; accepted: bytes, up to {:g}", printable(line.words[0]), kMaxResultBytes));
+             fmt::format("size is '{}'; expected bytes, up to {:g}", printable(line.words[0]), kMaxResultBytes));
       }
       if (*bytes > 0) reader.read_row(line, *bytes);  // of an empty vector nothing was reduced
     }
@@ -107,7 +107,7 @@ class TableScan {
       if (!format.is_head(comment.text)) continue;
       if (&format != format_) {
         fail(number,
-             fmt::format("begins a table of another kind than line {}; accepted: one kind per file", head_line_ + 1));
+             fmt::format("begins a table of another kind than line {}; expected one kind per file", head_line_ + 1));
       }
       has_head_ = true;
       head_line_ = number;
@@ -121,10 +121,10 @@ class TableScan {
     if (has_head_) return;
     const auto first =
         std::find_if(lines_.begin(), lines_.end(), [](std::string_view text) { return !split(text).words.empty(); });
-    if (first == lines_.end()) throw ParseError(fmt::format("{}: is empty; accepted: {}", source_, kAcceptedResults));
-    fail(static_cast<std::size_t>(first - lines_.begin()),
-         fmt::format("'{}', and no line that begins a table follows; accepted: {}", printable(*first),
-                     kAcceptedResults));
+    if (first == lines_.end()) throw ParseError(fmt::format("{}: is empty; expected {}", source_, kAcceptedResults));
+    fail(
+        static_cast<std::size_t>(first - lines_.begin()),
+        fmt::format("'{}', and no line that begins a table follows; expected {}", printable(*first), kAcceptedResults));
   }
 
   const std::string& source_;
@@ -169,7 +169,7 @@ Results read_results(std::istream& in, const std::string& source) {
   while (in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || in.gcount() > 0) {
     text.append(chunk.data(), static_cast<std::size_t>(in.gcount()));
     if (text.size() > static_cast<std::size_t>(kMaxResultsFileBytes))
-      throw ParseError(fmt::format("{}: longer than {} bytes; accepted: up to that", source, kMaxResultsFileBytes));
+      throw ParseError(fmt::format("{}: longer than {} bytes; expected up to that", source, kMaxResultsFileBytes));
   }
   if (in.bad()) throw ParseError(fmt::format("{}: cannot be read", source));
   return parse_results(text, source);

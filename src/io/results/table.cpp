@@ -42,14 +42,14 @@ void TableReader::fail(const std::string& problem) const {
 double TableReader::positive_number(std::string_view word, const char* column) const {
   const std::optional<double> value = to_number(word);
   if (!value || *value < 1e6 * kLeastSeconds || *value > 1e6 * kMaxSeconds) {
-    fail(fmt::format("{} is '{}'; accepted: a number from {:g} to {:g}", column, printable(word), 1e6 * kLeastSeconds,
+    fail(fmt::format("{} is '{}'; expected a number from {:g} to {:g}", column, printable(word), 1e6 * kLeastSeconds,
                      1e6 * kMaxSeconds));
   }
   return *value;
 }
 
 void TableReader::add_row(ResultRow row) {
-  if (rows_.size() == kMaxResults) fail(fmt::format("more than {} rows; accepted: up to that", kMaxResults));
+  if (rows_.size() == kMaxResults) fail(fmt::format("more than {} rows; expected up to that", kMaxResults));
   row.line = line_;
   rows_.push_back(std::move(row));
 }
@@ -57,14 +57,14 @@ void TableReader::add_row(ResultRow row) {
 void TableReader::check_all_reduce(const TableLine& line, double bytes) const {
   const Words& words = line.words;
   if (words.size() < 4)
-    fail(fmt::format("has {} columns; accepted: size, count, type, operator and more", words.size()));
+    fail(fmt::format("has {} columns; expected size, count, type, operator and more", words.size()));
   if (words[3] == "none") {
-    fail("redop is 'none', as in results of AllGather or Broadcast; accepted: those of AllReduce");
+    fail("redop is 'none', as in results of AllGather or Broadcast; expected those of AllReduce");
   }
   const std::optional<std::int64_t> size = bytes_of_type(words[2]);
   const std::optional<double> count = to_number(words[1]);
   if (size && count && std::abs(*count * static_cast<double>(*size) - bytes) > 8) {
-    fail(fmt::format("{} elements of {} are not {} bytes, as in results of ReduceScatter; accepted: those of AllReduce",
+    fail(fmt::format("{} elements of {} are not {} bytes, as in results of ReduceScatter; expected those of AllReduce",
                      printable(words[1]), printable(words[2]), printable(words[0])));
   }
 }

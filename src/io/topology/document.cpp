@@ -302,7 +302,7 @@ bool Reader::key(string_t& key) {
     std::string names;
     for (const FieldName& f : fields) names += fmt::format("{}{}", names.empty() ? "" : ", ", f.name);
     const bool no_schema = frame.scope == Scope::kTop && !has_schema_;
-    fail(fmt::format("unknown field; accepted are {}{}", names,
+    fail(fmt::format("unknown field; expected {}{}", names,
                      no_schema
                          ? fmt::format(" (is this a topology file? It starts with \"schema\": \"{}\")", kTopologySchema)
                          : ""));

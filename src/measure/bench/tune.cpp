@@ -65,7 +65,7 @@ class Tuning {
 }  // namespace
 
 TuneOutcome run_tune(World& world, const TuneConfig& config, const TuneWatch& watch) {
-  if (world.size() < 2) throw InvalidArgument("there is nothing to measure with one rank; accepted are two or more");
+  if (world.size() < 2) throw InvalidArgument("there is nothing to measure with one rank; expected two or more");
   if (const std::string algorithm = environment::text(environment::kAlgo); !algorithm.empty() && algorithm != "auto") {
     throw InvalidArgument(fmt::format(
         "GAR_ALGO={} in the environment leaves nothing to be decided; unset it, or set it to auto", algorithm));

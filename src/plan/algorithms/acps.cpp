@@ -148,8 +148,8 @@ Plan acps(const std::vector<std::int64_t>& group_sizes) {
   std::int64_t n = 0;
   for (const std::int64_t g : group_sizes) {
     if (g < 1 || g > kMaxServers || n > kMaxServers) {
-      throw InvalidArgument(fmt::format("acps:{}: accepted are group sizes from 1 to {} in all",
-                                        fmt::join(group_sizes, "+"), kMaxServers));
+      throw InvalidArgument(
+          fmt::format("acps:{}: expected group sizes from 1 to {} in all", fmt::join(group_sizes, "+"), kMaxServers));
     }
     n += g;
   }

@@ -38,7 +38,7 @@ std::int64_t product_up_to(std::int64_t n, const std::vector<std::int64_t>& fact
 
 void check_ranks(std::int64_t n) {
   if (n < 1 || n > kMaxServers) {
-    throw InvalidArgument(fmt::format("{} ranks; accepted are 1 to {}", n, kMaxServers));
+    throw InvalidArgument(fmt::format("{} ranks; expected 1 to {}", n, kMaxServers));
   }
 }
 
@@ -60,7 +60,7 @@ Plan digits_plan(std::string algorithm, std::int64_t n, const std::vector<std::i
   check_ranks(n);
   if (product_up_to(n, factors) != n) {
     throw InvalidArgument(
-        fmt::format("factors {} do not multiply to {} servers; accepted are factors of at least 2 with product {}, or "
+        fmt::format("factors {} do not multiply to {} servers; expected factors of at least 2 with product {}, or "
                     "uneven groups as in hcps:~{}",
                     fmt::join(factors, "x"), n, n, fmt::join(factors, "x")));
   }

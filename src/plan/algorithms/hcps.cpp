@@ -95,7 +95,7 @@ Plan uneven_hcps(std::int64_t num_ranks, const std::vector<std::int64_t>& factor
   std::int64_t largest = num_ranks;
   for (std::size_t level = factors.size(); level-- > 0;) {
     if (factors[level] < 2 || (level > 0 && factors[level] > largest)) {
-      throw InvalidArgument(fmt::format("hcps:~{}: factor {} does not fit {} servers; accepted are 2 to {}",
+      throw InvalidArgument(fmt::format("hcps:~{}: factor {} does not fit {} servers; expected 2 to {}",
                                         fmt::join(factors, "x"), factors[level], largest, largest));
     }
     divisors.push_back(largest);

@@ -26,7 +26,7 @@ std::int64_t exchanging_ranks(std::int64_t n, const std::vector<std::int64_t>& f
   for (const std::int64_t f : factors) {
     if (f < 2 || f > n / product) {
       throw InvalidArgument(
-          fmt::format("factors {} do not fit {} servers; accepted are factors of at least 2 whose product is at most "
+          fmt::format("factors {} do not fit {} servers; expected factors of at least 2 whose product is at most "
                       "{}: servers beyond it fold into a partner",
                       fmt::join(factors, "x"), n, n));
     }

@@ -101,7 +101,7 @@ constexpr AlgorithmInfo kAlgorithms[] = {
 char separator_of(const AlgorithmInfo& info) { return info.parameters == kGroupSizes ? '+' : 'x'; }
 
 std::string accepted() {
-  std::string out = "accepted are ";
+  std::string out = "expected one of ";
   for (const AlgorithmInfo& info : kAlgorithms) {
     out += fmt::format("{}{}", &info == &kAlgorithms[0] ? "" : ", ", info.forms);
   }

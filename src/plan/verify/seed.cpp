@@ -26,7 +26,7 @@ ProofSeed parse_proof_seed(const std::string& text) {
   };
   if (text.empty() || text.size() > kMostDigits ||
       std::any_of(text.begin(), text.end(), [&](char c) { return value_of(c) < 0; }))
-    throw InvalidArgument(fmt::format("'{}' is no seed; accepted: 1 to {} hexadecimal digits", text, kMostDigits));
+    throw InvalidArgument(fmt::format("'{}' is no seed; expected 1 to {} hexadecimal digits", text, kMostDigits));
   ProofSeed seed;
   for (const char c : text) {
     seed.high = seed.high << 4U | seed.low >> 60U;

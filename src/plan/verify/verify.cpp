@@ -80,15 +80,15 @@ void FlatIndex::finish() {
 Programs::Programs(const Plan& plan) : plan_(&plan) {
   if (plan.num_ranks < 1 || plan.num_units < 1 || plan.count < 0)
     throw PlanError(
-        fmt::format("plan has {} ranks, {} units and {} elements; accepted: ranks and units from 1, elements from 0",
+        fmt::format("plan has {} ranks, {} units and {} elements; expected ranks and units from 1, elements from 0",
                     plan.num_ranks, plan.num_units, plan.count));
   if (plan.collective != Collective::kAllReduce && plan.num_units % plan.num_ranks != 0)
-    throw PlanError(fmt::format("{} units cannot be cut into {} equal blocks, one per rank; accepted: a multiple of {}",
+    throw PlanError(fmt::format("{} units cannot be cut into {} equal blocks, one per rank; expected a multiple of {}",
                                 plan.num_units, plan.num_ranks, plan.num_ranks));
   if (plan.is_explicit()) {
-    if (!plan.subplans.empty()) throw PlanError("plan has both sub-plans and explicit programs; accepted: one of them");
+    if (!plan.subplans.empty()) throw PlanError("plan has both sub-plans and explicit programs; expected one of them");
     if (std::cmp_not_equal(plan.programs.size(), plan.num_ranks))
-      throw PlanError(fmt::format("plan has {} ranks but {} programs; accepted: one program per rank", plan.num_ranks,
+      throw PlanError(fmt::format("plan has {} ranks but {} programs; expected one program per rank", plan.num_ranks,
                                   plan.programs.size()));
     for (const RankProgram& program : plan.programs)
       for (const Step& step : program.steps) numbers_.insert(step.number);
@@ -150,7 +150,7 @@ class Inspector {
       for (const Step& step : programs_.stored(rank_).steps) {
         if (!programs_.is_step_number(step.number) || step.number <= before)
           return fail(before < 0
-                          ? fmt::format("step number {}; accepted: from 0", step.number)
+                          ? fmt::format("step number {}; expected from 0", step.number)
                           : fmt::format("step {} comes after step {}; step numbers must ascend", step.number, before));
         before = step.number;
         step_ = step.number;
@@ -328,7 +328,7 @@ class Inspector {
 
 VerifyReport verify(const Plan& plan, const VerifyOptions& options) {
   if (options.num_elements != 1 && options.num_elements != 2)
-    throw InvalidArgument(fmt::format("fingerprints of {} elements; accepted: 1 or 2", options.num_elements));
+    throw InvalidArgument(fmt::format("fingerprints of {} elements; expected 1 or 2", options.num_elements));
   verify_detail::Programs programs(plan);
   VerifyReport report;
   report.num_steps = programs.num_steps();

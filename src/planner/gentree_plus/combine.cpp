@@ -60,7 +60,7 @@ Search::Joint Search::join(NodeId id, const std::vector<Option>& children, std::
   const Node& node = topology_.node(id);
   Joint out;
   out.id = id;
-  out.label = fmt::format("{} level", node.name);
+  out.label = fmt::format("{} level", names_.of(id));
   out.decision.node = id;
   out.decision.subset = subset;
   out.decision.note = note_on(id, children, subset);
@@ -166,7 +166,7 @@ void Search::groups(const Joint& joint, std::vector<Option>& found) {
 // The servers below as if they were on one switch.
 void Search::flat(NodeId id, std::vector<Option>& found) {
   const std::int64_t n = topology_.num_servers(id);
-  const std::string label = fmt::format("all below {}", topology_.node(id).name);
+  const std::string label = fmt::format("all below {}", names_.of(id));
   Decision decision;
   decision.node = id;
   decision.note = "the levels below are skipped";

@@ -54,6 +54,7 @@
 #include "planner/gentree_plus/search.hpp"
 #include "planner/gentree_plus/shares.hpp"
 #include "planner/subtree.hpp"
+#include "planner/switch_names.hpp"
 
 namespace gar {
 
@@ -76,7 +77,8 @@ constexpr int kNumRefined = 2400;            // prices of a form, times servers
 /// Lists the switches of a decision, lowest first and identical ones once.
 class SwitchList {
  public:
-  explicit SwitchList(const Topology& topology) : topology_(topology), counts_(instance_counts(topology)) {}
+  explicit SwitchList(const Topology& topology)
+      : topology_(topology), names_(topology), counts_(instance_counts(topology)) {}
 
   [[nodiscard]] std::vector<SwitchChoice> of(const DecisionPtr& decision) const {
     std::vector<SwitchChoice> out;
@@ -91,7 +93,7 @@ class SwitchList {
     for (const DecisionPtr& b : d->below) add(b, seen, out);
     SwitchChoice c;
     c.node = d->node;
-    c.name = topology_.node(d->node).name;
+    c.name = names_.of(d->node);
     c.count = 0;
     for (NodeId id = 0; id < topology_.num_nodes(); ++id) {
       if (topology_.shape(id) == topology_.shape(d->node)) c.count += counts_[static_cast<std::size_t>(id)];
@@ -111,6 +113,7 @@ class SwitchList {
   }
 
   const Topology& topology_;
+  SwitchNames names_;
   std::vector<std::int64_t> counts_;
 };
 

@@ -25,7 +25,7 @@ std::int64_t most_chunks(const Topology& topology, double size_floats, const Mod
 }
 
 Search::Search(const Topology& topology, double size_floats, const ModelOptions& options)
-    : topology_(topology), size_(size_floats), options_(options), units_(units_for(topology)) {
+    : topology_(topology), names_(topology), size_(size_floats), options_(options), units_(units_for(topology)) {
   options_.overlap = true;
   is_exhaustive_ = topology.num_servers() <= kExhaustive;
   top_ = topology.root();

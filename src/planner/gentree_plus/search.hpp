@@ -11,6 +11,7 @@
 #include "gar/planner.hpp"
 #include "planner/footprint.hpp"
 #include "planner/fragment.hpp"
+#include "planner/switch_names.hpp"
 
 namespace gar::plus {
 
@@ -95,6 +96,7 @@ class Search {
   std::vector<Option> rearranged(NodeId id, const std::vector<Option>& children, std::int64_t subset);
 
   const Topology& topology_;
+  SwitchNames names_;
   double size_;
   ModelOptions options_;
   std::int64_t units_;

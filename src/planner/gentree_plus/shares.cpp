@@ -51,6 +51,7 @@
 
 #include "gar/algorithms.hpp"
 #include "planner/subtree.hpp"
+#include "planner/switch_names.hpp"
 
 namespace gar::plus {
 
@@ -81,7 +82,7 @@ struct Part {
 class ShareTree {
  public:
   ShareTree(const Topology& topology, const ModelOptions& options, std::int64_t most_members)
-      : topology_(topology), options_(options), most_(std::max<std::int64_t>(most_members, 2)) {
+      : topology_(topology), names_(topology), options_(options), most_(std::max<std::int64_t>(most_members, 2)) {
     root_ = add(topology.root());
     parts_[root_].link = {};
     find_link_seconds();
@@ -171,7 +172,7 @@ class ShareTree {
       if (p.is_group || !seen.insert(topology_.shape(p.node)).second) continue;
       SwitchChoice c;
       c.node = p.node;
-      c.name = topology_.node(p.node).name;
+      c.name = names_.of(p.node);
       c.count = count_of[static_cast<std::size_t>(topology_.shape(p.node))];
       c.factors = fan_ins(p);
       const bool is_even = c.factors.empty() ? false : !is_unequal(p);
@@ -346,7 +347,7 @@ class ShareTree {
         runs.emplace_back(std::move(child), 1);
       }
     }
-    const std::string label = fmt::format("{} level", topology_.node(p.node).name);
+    const std::string label = fmt::format("{} level", names_.of(p.node));
     bool is_even = true;
     for (const std::size_t c : p.children) {
       is_even = is_even && std::abs(parts_[c].share * static_cast<double>(p.children.size()) - 1) <= kEqual;
@@ -497,6 +498,7 @@ class ShareTree {
   }
 
   const Topology& topology_;
+  SwitchNames names_;
   ModelOptions options_;
   std::int64_t most_;
   std::vector<Part> parts_;  // children before parents

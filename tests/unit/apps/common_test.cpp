@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "apps/gar/cli/help.hpp"
+#include "apps/gar/cli/progress.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/topology.hpp"
@@ -79,6 +81,41 @@ TEST(Folding, LinesFitTheTerminal) {
   EXPECT_EQ(num_words, 4 * most);
   EXPECT_NE(text.find("name  "), text.rfind("name  "));
   EXPECT_EQ(table.to_string(false).substr(0, 4), "name");
+}
+
+TEST(Folding, TablesBreakWhereTheyAreTold) {
+  Table table({{"algorithm"}, {"time", true}, {"latency", true, true}, {"links", true}});
+  table.add_row({"ring", "1 s", "2 s", "3 s"});
+  EXPECT_EQ(table.folded(false), "algorithm  time  latency  links\nring        1 s      2 s    3 s\n");
+  table.add_row({"ring", "1 s", "2 s", std::string(70, 'x')});
+  EXPECT_EQ(table.folded(false).substr(0, 16), "algorithm  time\n") << "too wide for one line";
+}
+
+TEST(Examples, AreBrokenSoThatTheyCanBeCopied) {
+  EXPECT_EQ(fitted_examples("Examples:\n  # what it does\n  gar plan\n", 80),
+            "Examples:\n  # what it does\n  gar plan\n");
+  EXPECT_EQ(fitted_examples("  # what it does in words\n", 16), "  # what it does\n  # in words\n");
+  // A flag stays with its value, and nothing is broken within quotes.
+  EXPECT_EQ(fitted_examples("  gar simulate --algo ring --size 1MB\n", 32),
+            "  gar simulate --algo ring \\\n      --size 1MB\n");
+  EXPECT_EQ(fitted_examples("  gar simulate --algo 'ring and so on'\n", 30),
+            "  gar simulate \\\n      --algo 'ring and so on'\n");
+}
+
+TEST(Drawings, FollowTheLocale) {
+  setenv("LC_ALL", "C", 1);
+  EXPECT_EQ(lines_for_locale("└─ rack\n│  ├─ a"), "`- rack\n|  |- a");
+  setenv("LC_ALL", "en_US.UTF-8", 1);
+  EXPECT_EQ(lines_for_locale("└─ rack"), "└─ rack");
+  unsetenv("LC_ALL");
+}
+
+TEST(Progress, SaysTheTimeThatIsLeft) {
+  EXPECT_EQ(time_left(10, 0.001), "") << "a guess";
+  EXPECT_EQ(time_left(10, 0.25), ", about 30 s left");
+  EXPECT_EQ(time_left(600, 0.5), ", about 10 min left");
+  EXPECT_EQ(time_left(36000, 0.5), ", about 10 h left");
+  EXPECT_EQ(time_left(10, 1), ", about 0 s left");
 }
 
 TEST(Csv, QuotesWhatNeedsIt) {

@@ -156,7 +156,7 @@ TEST(CudaOptions, RefusedByBench) {
   };
   EXPECT_EQ(error([](BenchArgs&) {}), "accepted");
   for (const char* transport : {"threads", "shm", "mpi"}) {
-    expect_part(error([&](BenchArgs& args) { args.transport = transport; }), "accepted: auto cuda-ipc nccl");
+    expect_part(error([&](BenchArgs& args) { args.transport = transport; }), "expected auto cuda-ipc nccl");
   }
   for (const char* transport : {"cuda-ipc", "nccl"}) {
     expect_part(error([&](BenchArgs& args) {
@@ -175,7 +175,7 @@ TEST(CudaOptions, OfFit) {
   args.device = "cuda";
   EXPECT_EQ(parse_fit(args).transport, TransportKind::kCudaIpc);
   args.transport = "mpi";
-  expect_part(usage_error_of([&] { return parse_fit(args); }), "accepted: auto cuda-ipc nccl");
+  expect_part(usage_error_of([&] { return parse_fit(args); }), "expected auto cuda-ipc nccl");
   args.transport = "auto";
   args.from = {"measured.json"};
   expect_part(usage_error_of([&] { return parse_fit(args); }), "--from does not go with --device");

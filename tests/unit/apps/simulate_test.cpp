@@ -103,7 +103,7 @@ TEST(WhatIf, SaysWhatIsAccepted) {
     args.fail = List{text};
     return usage_error(args);
   };
-  expect_contains(slow("rack3"), {"--slow 'rack3'", "'=' and a number are missing", "accepted: NAME=FACTOR"});
+  expect_contains(slow("rack3"), {"--slow 'rack3'", "'=' and a number are missing", "expected NAME=FACTOR"});
   expect_contains(slow("rack3=fast"), {"'fast' is not a number"});
   expect_contains(slow("rack3=nan"), {"'nan' is not a number"});
   expect_contains(slow("rack3=2x"), {"'2x' is not a number"});
@@ -120,12 +120,12 @@ TEST(WhatIf, SaysWhatIsAccepted) {
   for (const char* jitter : {"-0.1", "x", "", "inf", "0.1x"}) {
     args = {};
     args.jitter = jitter;
-    expect_contains(usage_error(args), {"--jitter", "accepted is a share"});
+    expect_contains(usage_error(args), {"--jitter", "expected a share"});
   }
   for (const char* seed : {"-1", "x", "", "1.5", "18446744073709551616"}) {
     args = {};
     args.seed = seed;
-    expect_contains(usage_error(args), {"--seed", "accepted is a whole number"});
+    expect_contains(usage_error(args), {"--seed", "expected a whole number"});
   }
 }
 
@@ -185,7 +185,7 @@ TEST(Words, NameTheBottleneckOfAStage) {
   EXPECT_EQ(bottleneck_words(t, stage, false), "downlink of rack7, 92% busy");
   stage.busy_seconds = 0.2;
   EXPECT_EQ(bottleneck_words(t, stage, false), "latency and waiting; downlink of rack7, 20% busy");
-  EXPECT_EQ(bottleneck_words(t, stage, true), "downlink of rack7, 20% busy with it");
+  EXPECT_EQ(bottleneck_words(t, stage, true), "downlink of rack7, 20% of the stage");
   stage.calculation_seconds = 0.7;
   EXPECT_EQ(bottleneck_words(t, stage, false), "calculation, 70%; downlink of rack7, 20% busy");
 }

@@ -89,17 +89,16 @@ TEST(Environment, BadValuesNameTheVariableAndWhatIsAccepted) {
     const Setting hosts(environment::kFakeHosts, value);
     EXPECT_EQ(refusal_of([] { (void)environment::whole_number(environment::kFakeHosts); }),
               std::string("GAR_FAKE_HOSTS=") + value +
-                  " in the environment: accepted is a number of pretended hosts, 1 or more");
+                  " in the environment: expected a number of pretended hosts, 1 or more");
   }
   for (const char* value : {"0", "-1", "inf", "nan", " 3", "0x10", "1e10", "s", "1s"}) {
     const Setting timeout(environment::kTimeout, value);
-    EXPECT_EQ(
-        refusal_of([] { (void)environment::number(environment::kTimeout); }),
-        std::string("GAR_TIMEOUT=") + value + " in the environment: accepted is a number of seconds, 0.001 to 1e9");
+    EXPECT_EQ(refusal_of([] { (void)environment::number(environment::kTimeout); }),
+              std::string("GAR_TIMEOUT=") + value + " in the environment: expected a number of seconds, 0.001 to 1e9");
   }
   const Setting check(environment::kCheck, "yes");
   EXPECT_EQ(refusal_of([] { (void)environment::flag(environment::kCheck); }),
-            "GAR_CHECK=yes in the environment: accepted is 0 or 1");
+            "GAR_CHECK=yes in the environment: expected 0 or 1");
 }
 
 TEST(Environment, EveryVariableIsDescribedOnce) {

@@ -21,11 +21,23 @@ TEST(WinnerWords, ChunksOverlapAndSaveNothing) {
             "overlap");
 }
 
+TEST(WinnerWords, RivalsMayHaveChunksToo) {
+  const Contestant whole{"cps", {.beta = 2}};
+  const Contestant chunks{"ring", {.beta = 3}, 20};
+  EXPECT_EQ(winner_words(whole, chunks),
+            "cps is 1.50x as fast as ring: 1.00 s less link time on the critical path, where the 20 chunks of ring "
+            "overlap");
+  EXPECT_EQ(winner_words({"cps", {.beta = 2}, 31}, chunks),
+            "cps is 1.50x as fast as ring: 1.00 s less link time on the critical path, where chunks overlap (31 and 20 "
+            "of them)");
+}
+
 TEST(WinnerWords, SmallAndNoDifferences) {
   const Contestant a{"a", {.alpha = 1.00, .beta = 1.00}};
   const Contestant b{"b", {.alpha = 0.52, .beta = 1.50}};
   EXPECT_EQ(winner_words(a, b), "a is 1.0% faster than b: 500 ms less link time, 480 ms more latency");
   EXPECT_EQ(winner_words(a, a), "a and a take the same time");
+  EXPECT_EQ(winner_words(a, {"c", {.alpha = 1.0001, .beta = 1.00}}), "a and c take nearly the same time");
 }
 
 TEST(SizeWords, SayBothSidesInBytes) {

@@ -238,11 +238,11 @@ TEST(Fit, RefusesConstantTimes) {
 TEST(Fit, RefusesImpossibleTimesAndServers) {
   Measurements wrong = exact(usual_observations(15, 2e4, 1e6));
   wrong.observations[3].seconds = {1e-3, -1};
-  EXPECT_NE(message_of(wrong).find("a time of -1 s; accepted are times from 1e-12 to 1e+09 s"), std::string::npos)
+  EXPECT_NE(message_of(wrong).find("a time of -1 s; expected times from 1e-12 to 1e+09 s"), std::string::npos)
       << message_of(wrong);
   wrong = exact(usual_observations(15, 2e4, 1e6));
   wrong.observations.back().servers = {0, 15};
-  EXPECT_NE(message_of(wrong).find("server 15: accepted are 0 to 14"), std::string::npos) << message_of(wrong);
+  EXPECT_NE(message_of(wrong).find("server 15: expected 0 to 14"), std::string::npos) << message_of(wrong);
   wrong = exact(usual_observations(15, 2e4, 1e6));
   wrong.observations.back().algorithm = parse_algorithm("gentree+");
   EXPECT_NE(message_of(wrong).find("'gentree+' is planned for a network"), std::string::npos) << message_of(wrong);

@@ -201,36 +201,35 @@ TEST(ProfileFile, Errors) {
   expect_error(parse_profile, "", {"not valid JSON"});
   expect_error(parse_profile, "[1, 2", {"not valid JSON"});
   expect_error(parse_profile, "[]",
-               {"document: is a list; accepted: an object with the schema \"gar.profile/2\" or \"gar.profile/1\""});
-  expect_error(parse_profile, "{}", {"the field \"schema\" is missing; accepted: \"gar.profile/2\""});
+               {"document: is a list; expected an object with the schema \"gar.profile/2\" or \"gar.profile/1\""});
+  expect_error(parse_profile, "{}", {"the field \"schema\" is missing; expected \"gar.profile/2\""});
   expect_error(parse_profile, std::string(500, '['), {"nested deeper than 200 levels"});
   expect_error(parse_profile, R"({"schema": "gar.profile/1", "schema": 1})", {"\"schema\" appears twice"});
-  expect_profile_error("gar.profile/2", "gar.profile/3", {"schema: ", "newer gar", "accepted: \"gar.profile/2\""});
+  expect_profile_error("gar.profile/2", "gar.profile/3", {"schema: ", "newer gar", "expected \"gar.profile/2\""});
   expect_profile_error("gar.profile/2", "gar.topology/1", {"schema: is \"gar.topology/1\"", "gar fit -o"});
-  expect_profile_error("\"levels\"", "\"level\"", {"unknown field \"level\"; accepted: schema, "});
-  expect_profile_error("\"cores\": 2.0", "\"cores\": -1", {"cores: is -1; accepted: a number from 0 to 1e+06"});
-  expect_profile_error("\"cores\": 2.0", "\"cores\": \"2\"", {"cores: is \"2\"; accepted: a number"});
+  expect_profile_error("\"levels\"", "\"level\"", {"unknown field \"level\"; expected schema, "});
+  expect_profile_error("\"cores\": 2.0", "\"cores\": -1", {"cores: is -1; expected a number from 0 to 1e+06"});
+  expect_profile_error("\"cores\": 2.0", "\"cores\": \"2\"", {"cores: is \"2\"; expected a number"});
   expect_profile_error("\"cores\": 2.0", "\"cores\": 1e999", {"not valid JSON"});
   expect_profile_error("\"gamma\": {\"value\"", "\"gamma\": {\"mean\"",
-                       {"gamma: unknown field \"mean\"; accepted: value, low"});
+                       {"gamma: unknown field \"mean\"; expected value, low"});
   expect_profile_error("\"high\": null, ", "", {"delta: the field \"high\" is missing", "or null"});
   expect_profile_error("\"low\": 6.0, \"high\": 8.0", "\"low\": 9, \"high\": 8",
-                       {"levels[0].incast_threshold: \"low\" is 9 and \"high\" is 8; accepted: low at most high"});
+                       {"levels[0].incast_threshold: \"low\" is 9 and \"high\" is 8; expected low at most high"});
   expect_profile_error("\"incast\": \"present\"", "\"incast\": \"some\"",
-                       {"levels[0].incast: is \"some\"; accepted: \"unknown\", \"none\", \"drift\" or \"present\""});
+                       {"levels[0].incast: is \"some\"; expected \"unknown\", \"none\", \"drift\" or \"present\""});
   expect_profile_error("\"most_senders\": 14", "\"most_senders\": 1.5",
-                       {"levels[0].most_senders: is 1.5; accepted: a whole"});
-  expect_profile_error("\"level\": 1", "\"level\": 2", {"links[0].level: is 2; accepted: a whole number from 0 to 1"});
+                       {"levels[0].most_senders: is 1.5; expected a whole"});
+  expect_profile_error("\"level\": 1", "\"level\": 2", {"links[0].level: is 2; expected a whole number from 0 to 1"});
   expect_profile_error("\"to_bytes\": 65536.0", "\"to_bytes\": 0", {"corrections[0]: ", "from_bytes below to_bytes"});
   expect_profile_error("\"from_bytes\": 65536.0", "\"from_bytes\": 65535", {"corrections[1]: ", "ascending order"});
   expect_profile_error("\"measured_s\": 0.1", "\"measured_s\": 0",
-                       {"residuals[0].measured_s: is 0; accepted: ", "a number from 1e-12"});
+                       {"residuals[0].measured_s: is 0; expected ", "a number from 1e-12"});
   expect_profile_error("\"weight\": 0.5", "\"weight\": 1.5",
-                       {"residuals[0].weight: is 1.5; accepted: a number from 0 to 1"});
+                       {"residuals[0].weight: is 1.5; expected a number from 0 to 1"});
   expect_profile_error("\"median_error\": 0.01", "\"median_error\": -1", {"validation[0].median_error: is -1"});
-  expect_profile_error("\"hosts\": [\"a\"", "\"hosts\": [7", {"provenance.hosts[0]: is 7; accepted: a text"});
-  expect_profile_error("\"ranks\": 12", "\"ranks\": -12",
-                       {"provenance.ranks: is -12; accepted: a whole number from 0"});
+  expect_profile_error("\"hosts\": [\"a\"", "\"hosts\": [7", {"provenance.hosts[0]: is 7; expected a text"});
+  expect_profile_error("\"ranks\": 12", "\"ranks\": -12", {"provenance.ranks: is -12; expected a whole number from 0"});
   // The topology's own reader complains about the topology.
   expect_profile_error("gar.topology/1", "gar.topology/9", {"p.json: topology: schema: "});
   expect_profile_error("\"topology\": {", "\"topology\": {\"color\": 1, ", {"p.json: topology: ", "color"});
@@ -240,7 +239,7 @@ TEST(ProfileFile, AsManyLevelsAsTheTopologyHas) {
   Profile p = small_profile();
   p.links.clear();
   p.levels.pop_back();
-  expect_error(parse_profile, written(p), {"levels: has 1 levels; accepted: 2, the levels of links of the topology"});
+  expect_error(parse_profile, written(p), {"levels: has 1 levels; expected 2, the levels of links of the topology"});
 }
 
 // Version 1 did not say how operands are reached; its transport did.
@@ -250,7 +249,7 @@ TEST(ProfileFile, OperandAccess) {
   p.access = OperandAccess::kDirect;
   EXPECT_EQ(parse_profile(written(p), "p.json").access, OperandAccess::kDirect);
   expect_error(parse_profile, replaced(written(p), "\"direct\"", "\"telepathy\""),
-               {"access: is \"telepathy\"; accepted: \"copied\" or \"direct\""});
+               {"access: is \"telepathy\"; expected \"copied\" or \"direct\""});
   expect_error(parse_profile, replaced(written(p), "gar.profile/2", "gar.profile/1"), {"access: belongs to version 2"});
   p.access = OperandAccess::kCopied;
   p.provenance.transport = "cuda-ipc";
@@ -332,33 +331,33 @@ TEST(MeasurementsFile, ByHand) {
 }
 
 TEST(MeasurementsFile, Errors) {
-  expect_error(parse_measurements, "7", {"document: is 7; accepted: an object"});
+  expect_error(parse_measurements, "7", {"document: is 7; expected an object"});
   expect_measurements_error("gar.measurements/2", "gar.measurements/3", {"schema: ", "newer gar"});
   expect_measurements_error("gar.measurements/2", "gar.profile/1", {"schema: is \"gar.profile/1\""});
-  expect_measurements_error("\"observations\"", "\"cells\"", {"unknown field \"cells\"; accepted: "});
+  expect_measurements_error("\"observations\"", "\"cells\"", {"unknown field \"cells\"; expected "});
   expect_measurements_error("\"kind\": \"gather\"", "\"kind\": \"scatter\"",
-                            {"observations[1].kind: is \"scatter\"; accepted: "});
-  expect_measurements_error("reduce-scatter", "scatter", {"observations[0].collective: is \"scatter\"; accepted: "});
+                            {"observations[1].kind: is \"scatter\"; expected "});
+  expect_measurements_error("reduce-scatter", "scatter", {"observations[0].collective: is \"scatter\"; expected "});
   expect_measurements_error("hcps:2x2", "magic", {"observations[0].algorithm: ", "unknown algorithm 'magic'"});
   expect_measurements_error("\"algorithm\": \"hcps:2x2\",", "",
                             {"observations[0]: the field \"algorithm\" is missing"});
   expect_measurements_error("\"native\": true", "\"native\": true, \"algorithm\": \"cps\"",
                             {"observations[3].algorithm: "});
   expect_measurements_error("\"servers\": 4", "\"servers\": 6",
-                            {"observations[0].servers: is 6; accepted: a whole number from 2 to 5"});
+                            {"observations[0].servers: is 6; expected a whole number from 2 to 5"});
   expect_measurements_error("\"servers\": 4", "\"servers\": 1", {"observations[0].servers: is 1"});
   expect_measurements_error("[1, 3, 4]", "[1, 4, 3]",
-                            {"observations[1].servers[2]: is 3 after 4; accepted: each server once"});
+                            {"observations[1].servers[2]: is 3 after 4; expected each server once"});
   expect_measurements_error("[1, 3, 4]", "[1, 3, 5]",
-                            {"observations[1].servers[2]: is 5; accepted: a whole number from 0 to 4"});
-  expect_measurements_error("[1, 3, 4]", "[1]", {"observations[1].servers: names 1 servers; accepted: at least 2"});
+                            {"observations[1].servers[2]: is 5; expected a whole number from 0 to 4"});
+  expect_measurements_error("[1, 3, 4]", "[1]", {"observations[1].servers: names 1 servers; expected at least 2"});
   expect_measurements_error("\"fan_in\": 7", "\"fan_in\": 0",
-                            {"observations[2].fan_in: is 0; accepted: a whole number from 1"});
+                            {"observations[2].fan_in: is 0; expected a whole number from 1"});
   expect_measurements_error("\"fan_in\": 7,", "", {"observations[2]: the field \"fan_in\" is missing"});
   expect_measurements_error("\"pause_frames\": 0.0", "\"fan_in\": 2", {"observations[1].fan_in: belongs to "});
   expect_measurements_error("\"pause_frames\": 0.0", "\"pause_frames\": -1", {"observations[1].pause_frames: is -1"});
   expect_measurements_error("\"seconds\": [0.1", "\"seconds\": [0",
-                            {"observations[0].seconds[0]: is 0; accepted: a number from 1e-12 to 1e+09"});
+                            {"observations[0].seconds[0]: is 0; expected a number from 1e-12 to 1e+09"});
   expect_error(parse_measurements, R"({"schema": "gar.measurements/1", "topology": "ring:5", "observations": []})",
                {"topology: ", "unknown topology 'ring:5'"});
   // A few bytes may not ask for gigabytes.

@@ -243,7 +243,7 @@ TEST_F(Files, LinksToPipesAndDevicesAreRefused) {
   fs::create_symlink("/dev/null", folder_.file("to_device"));
   fs::create_symlink(folder_.path(), folder_.file("to_folder"));
   const std::string accepted =
-      "; accepted is a file in a folder that can be written, a pipe that somebody reads or a device, each under its "
+      "; expected a file in a folder that can be written, a pipe that somebody reads or a device, each under its "
       "own "
       "name, or /dev/stdout";
   for (const auto& [name, what] :

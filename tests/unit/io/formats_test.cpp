@@ -37,10 +37,12 @@ TEST(Formats, AreFoundByNameAndByFile) {
   EXPECT_EQ(find_topology_writer("gif"), nullptr);
   EXPECT_EQ(find_topology_reader("gar-json"), &topology_readers().front());
   EXPECT_EQ(find_topology_reader("visio"), nullptr);
-  EXPECT_EQ(topology_writer_of("net.dot").name, "dot");
-  EXPECT_EQ(topology_writer_of("net.gv").name, "dot");
-  EXPECT_EQ(topology_writer_of("net.json").name, "json");
-  EXPECT_EQ(topology_writer_of("").name, "json");
+  EXPECT_EQ(topology_writer_of("net.dot")->name, "dot");
+  EXPECT_EQ(topology_writer_of("net.gv")->name, "dot");
+  EXPECT_EQ(topology_writer_of("net.json")->name, "json");
+  EXPECT_EQ(topology_writer_of("")->name, "json");
+  EXPECT_EQ(topology_writer_of("my.networks/net")->name, "json");
+  EXPECT_EQ(topology_writer_of("net.png"), nullptr);
 }
 
 TEST(Formats, ImportRecognisesOurFiles) {

@@ -211,7 +211,7 @@ TEST(ResultsText, ReadsStreams) {
 }
 
 TEST(ResultsText, RefusesWhatIsNoTable) {
-  EXPECT_RESULTS_REFUSED("", "out.txt: is empty; accepted: ");
+  EXPECT_RESULTS_REFUSED("", "out.txt: is empty; expected ");
   EXPECT_RESULTS_REFUSED(" \n\n", "out.txt: is empty");
   EXPECT_RESULTS_REFUSED("\nhello\n8 1 2\n", "out.txt: line 2: 'hello'");
   EXPECT_RESULTS_REFUSED(std::string("\x01\xff\0", 3), "line 1: '\\x01\\xff\\x00'");
@@ -226,7 +226,7 @@ TEST(ResultsText, RefusesBrokenRows) {
   const std::string osu = "# Size  Avg Latency(us)\n";
   EXPECT_RESULTS_REFUSED(osu + "4\n", "line 2: has 1 column");
   EXPECT_RESULTS_REFUSED(osu + "4 fast\n",
-                         "line 2: the average latency is 'fast'; accepted: a number from 1e-06 to 1e+15");
+                         "line 2: the average latency is 'fast'; expected a number from 1e-06 to 1e+15");
   for (const char* bad : {"0", "-1", "nan", "inf", "1e999", "1,5", "0x10x"}) {
     EXPECT_RESULTS_REFUSED(osu + "4 " + bad + "\n", "line 2: the average latency is ");
   }

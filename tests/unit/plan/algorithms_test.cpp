@@ -68,7 +68,7 @@ TEST(ParseAlgorithm, Errors) {
                            "hcps:8x\n3"}) {
     const std::string message = message_of<InvalidArgument>([&] { return parse_algorithm(text); });
     SCOPED_TRACE(text);
-    expect_contains(message, "accepted are reduce-broadcast, ring, rhd, cps, hcps, hcps:8x3 (factors)");
+    expect_contains(message, "expected one of reduce-broadcast, ring, rhd, cps, hcps, hcps:8x3 (factors)");
   }
   expect_contains(message_of<InvalidArgument>([] { return parse_algorithm("tree"); }), "unknown algorithm 'tree'");
   expect_contains(message_of<InvalidArgument>([] { return parse_algorithm("cps:3"); }), "'cps' takes no factors");
@@ -118,7 +118,7 @@ TEST(BuildPlan, Errors) {
   expect_contains(message("hcps", 24), "'hcps' needs factors here, as in hcps:8x3");
   expect_contains(message("acps", 24), "'acps' needs factors here, as in acps:4+3");
   expect_contains(message("hcps:5x5", 24),
-                  "factors 5x5 do not multiply to 24 servers; accepted are factors of at least 2 with product 24, or "
+                  "factors 5x5 do not multiply to 24 servers; expected factors of at least 2 with product 24, or "
                   "uneven groups as in hcps:~5x5");
   expect_contains(message("hcps:24x1", 24), "do not multiply to 24");
   expect_contains(message("hring:4x5", 24), "factors 4x5 do not multiply to 24");
@@ -126,14 +126,14 @@ TEST(BuildPlan, Errors) {
   expect_contains(message("acps:4+3", 24), "acps:4+3: the group sizes add up to 7, not to 24 servers");
   expect_contains(message("hcps:~4x5", 24),
                   "innermost groups of 24 servers have up to 5, so the first factor must be 5");
-  expect_contains(message("hcps:~2x99", 24), "factor 99 does not fit 24 servers; accepted are 2 to 24");
+  expect_contains(message("hcps:~2x99", 24), "factor 99 does not fit 24 servers; expected 2 to 24");
   expect_contains(message("hcps:~24x1", 24), "factor 1 does not fit 24 servers");
-  expect_contains(message("cps", 0), "0 ranks; accepted are 1 to 100000000");
+  expect_contains(message("cps", 0), "0 ranks; expected 1 to 100000000");
   expect_contains(message("rhd", -3), "-3 ranks");
-  expect_contains(message("ring", kMaxServers + 1), "accepted are 1 to 100000000");
+  expect_contains(message("ring", kMaxServers + 1), "expected 1 to 100000000");
   expect_contains(message("recursive-multiplying", 24), "'recursive-multiplying' needs factors here");
   expect_contains(message("recursive-multiplying:5x5", 24),
-                  "factors 5x5 do not fit 24 servers; accepted are factors of at least 2 whose product is at most 24: "
+                  "factors 5x5 do not fit 24 servers; expected factors of at least 2 whose product is at most 24: "
                   "servers beyond it fold into a partner");
   expect_contains(message("recursive-multiplying:4x1", 24), "factors 4x1 do not fit 24 servers");
   expect_contains(message("recursive-multiplying:100000000x100000000x100000000", 64), "do not fit 64 servers");
@@ -359,7 +359,7 @@ TEST(Halves, Errors) {
   EXPECT_THROW((void)as_reduce_scatter(make_explicit(cps(3))), InvalidArgument);
   expect_contains(message_of<InvalidArgument>([] { return as_reduce_scatter(recursive_doubling(4)); }),
                   "the plan 'recursive-doubling' ends in exchanges of whole intervals, so it has no reduce-scatter; "
-                  "accepted are plans without exchanges, such as rhd, cps and ring");
+                  "expected plans without exchanges, such as rhd, cps and ring");
   Plan fine = reduce_broadcast(9);
   fine.num_units = std::int64_t{1} << 60;
   fine.subplans[0].stages[0].target[0].end = fine.num_units;

@@ -178,14 +178,14 @@ class Rules : public ::testing::Test {
 TEST_F(Rules, Counts) {
   Plan plan = cps(4);
   plan.num_ranks = 0;
-  expect_rejected(plan, "num_ranks is 0; accepted are 1..100000000");
+  expect_rejected(plan, "num_ranks is 0; expected 1..100000000");
   plan.num_ranks = kMaxServers + 1;
   expect_rejected(plan, "num_ranks is 100000001");
   plan.num_ranks = 5;
   expect_rejected(plan, "num_ranks is 5, but the root sub-plan has 4 ranks");
   plan = cps(4);
   plan.num_units = 0;
-  expect_rejected(plan, "num_units is 0; accepted are 1..");
+  expect_rejected(plan, "num_units is 0; expected 1..");
   plan.num_units = std::numeric_limits<std::int64_t>::max();
   expect_rejected(plan, "num_units is 9223372036854775807");
   plan = cps(4);

@@ -198,7 +198,7 @@ TEST(Verify, StepNumbersMustAscend) {
   plan.programs[1].steps[1].number = 1;
   EXPECT_EQ(problem_of(plan), "rank 1: step 1 comes after step 1; step numbers must ascend");
   plan.programs[0].steps[0].number = -1;
-  EXPECT_EQ(problem_of(plan), "rank 0: step number -1; accepted: from 0");
+  EXPECT_EQ(problem_of(plan), "rank 0: step number -1; expected from 0");
 }
 
 TEST(Verify, MessagesMustBeSorted) {

@@ -116,11 +116,43 @@ TEST(DecisionTable, CountsElementsAndReportsProgress) {
   EXPECT_GT(last, 2);
 }
 
+// Merged rows cover the same sizes; what stands in them is at most 1% from the best plan, at both ends of exact rows.
+TEST(DecisionTable, MergesRowsThatAreNearlyAsGood) {
+  DecisionTableRequest request = table_of("tree:3x4@100GbE+400GbE", {});
+  request.to = 10'000'000;
+  const std::vector<DecisionRow> exact = decision_table(request);
+  request.merge = 0.01;
+  const std::vector<DecisionRow> merged = decision_table(request);
+  ASSERT_FALSE(merged.empty());
+  EXPECT_LT(merged.size(), exact.size());
+  EXPECT_EQ(merged.front().first.count, request.from);
+  EXPECT_EQ(merged.back().last.count, request.to);
+  std::size_t row = 0;
+  for (const DecisionRow& one : exact) {
+    while (merged[row].last.count < one.first.count) {
+      ++row;
+      EXPECT_EQ(merged[row].first.count, merged[row - 1].last.count + 1);
+    }
+    EXPECT_LE(one.last.count, merged[row].last.count);
+    for (const DecisionPoint* end : {&merged[row].first, &merged[row].last}) {
+      for (const DecisionPoint* best : {&one.first, &one.last}) {
+        if (end->count == best->count) {
+          EXPECT_LE(end->terms.total(), 1.01 * best->terms.total());
+        }
+      }
+    }
+    EXPECT_EQ(merged[row].first.words(), merged[row].last.words());
+  }
+}
+
 TEST(DecisionTable, RefusesAnEmptyRange) {
   DecisionTableRequest request = table_of("ss24", {"cps"});
   request.from = 0;
   EXPECT_THROW(decision_table(request), InvalidArgument);
   request.from = request.to;
+  EXPECT_THROW(decision_table(request), InvalidArgument);
+  request.from = 1;
+  request.merge = -1;
   EXPECT_THROW(decision_table(request), InvalidArgument);
 }
 

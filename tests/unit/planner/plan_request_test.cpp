@@ -12,6 +12,7 @@
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
 #include "gar/topology.hpp"
+#include "gar/topology_io.hpp"
 #include "gar/verify.hpp"
 #include "support/terms.hpp"
 
@@ -272,6 +273,48 @@ TEST(PlanWords, NameSwitchesFactorsAndReasons) {
 }
 
 // A gather of a short vector: one step. It has no halves, and a communicator does not take it by itself.
+TEST(PlanWords, SentencesNeedNoKnowledgeOfNames) {
+  SwitchChoice rack;
+  rack.name = "rack";
+  rack.algorithm = "hcps";
+  rack.factors = {8, 3};
+  EXPECT_EQ(plan_sentence({rack}), "groups of 8, then of 3 (hcps 8x3)");
+  SwitchChoice root;
+  root.name = "root";
+  root.algorithm = "cps";
+  root.factors = {16};
+  EXPECT_EQ(plan_sentence({rack, root}), "rack: groups of 8, then of 3 (hcps 8x3); root: all 16 at once (cps 16)");
+  root.algorithm = "gather";
+  EXPECT_EQ(plan_sentence({root}), "gather 16");
+  EXPECT_EQ(plan_sentence({}), "nothing to do");
+}
+
+// Two switches that differ and are both called "fast" are named by their paths; two that are equal are one line.
+TEST(PlanWords, NamesThatAreNotUniqueBecomePaths) {
+  const auto network = [](int in_b) {
+    const auto centre = [](const char* name, int servers) {
+      return std::string(R"({"name":")") + name +
+             R"(","bandwidth":"100Gbit/s","children":[{"name":"fast","bandwidth":"400Gbit/s","children":[{"repeat":)" +
+             std::to_string(servers) + R"(,"bandwidth":"100Gbit/s"}]},{"name":"gate","bandwidth":"10Gbit/s"}]})";
+    };
+    return parse_topology(R"({"schema":"gar.topology/1","tree":{"name":"wan","children":[)" + centre("dcA", 4) + "," +
+                              centre("dcB", in_b) + "]}}",
+                          "centres");
+  };
+  for (const char* algorithm : {"gentree", "gentree+"}) {
+    const auto names_in = [&](const Topology& topology) {
+      std::vector<std::string> names;
+      for (const SwitchChoice& s :
+           plan({.topology = topology, .size_floats = 1e7, .algorithms = {parse_algorithm(algorithm)}}).switches) {
+        if (s.name.find("fast") != std::string::npos) names.push_back(s.name);
+      }
+      return names;
+    };
+    EXPECT_EQ(names_in(network(3)), (std::vector<std::string>{"dcA/fast", "dcB/fast"})) << algorithm;
+    EXPECT_EQ(names_in(network(4)), (std::vector<std::string>{"fast"})) << algorithm;
+  }
+}
+
 TEST(Exchanges, ArePlannedForShortVectorsAndLeftOutWhereTheyCannotBe) {
   EXPECT_TRUE(has_halves(plan({.topology = builtin_topology("ss24"), .size_floats = 100}).plan));  // without mu
   PlanRequest request{.topology = with_mu({24}), .size_floats = 100};

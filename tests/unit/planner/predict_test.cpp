@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "gar/planner.hpp"
 #include "gar/topology_io.hpp"
 
 namespace gar {
@@ -231,6 +232,34 @@ TEST(WithServersPerSwitch, IsNothingWhereThereIsNoSuchNetwork) {
   EXPECT_FALSE(with_servers_per_switch(switches_with({3, 2}), 4).has_value());
   EXPECT_FALSE(with_servers_per_switch(star(5), 0).has_value());
   EXPECT_FALSE(with_servers_per_switch(star(5), -1).has_value());
+}
+
+// What gentree+ was compared with in chunks has the same price in the list of predictions.
+TEST(Predict, PricesRivalsInChunksAsThePlannerDoes) {
+  const Topology network = make_tree({2, 4});
+  constexpr double kSize = 1e8;
+  PredictRequest request{network, kSize, classic_algorithms()};
+  request.algorithms.push_back(parse_algorithm("gentree+"));
+  const PredictAnswer answer = predict(request);
+  const TreePlan planned = gentree_plus(network, kSize);
+  int num_found = 0;
+  double least = 0;
+  for (const PredictRow& row : answer.results) {
+    EXPECT_TRUE(row.is_chunked);
+    EXPECT_LE(row.best_seconds(), row.whole.total());
+    EXPECT_GE(row.best_seconds(), least) << "best first";
+    least = row.best_seconds();
+    EXPECT_EQ(row.plan->num_ranks, 8);
+    EXPECT_EQ(row.terms, row.algorithm() == "gentree+" ? row.chunked : row.whole);
+    for (const PlanCandidate& candidate : planned.considered) {
+      if (candidate.algorithm != row.algorithm()) continue;
+      EXPECT_EQ(candidate.terms, row.chunked) << row.algorithm();
+      EXPECT_EQ(candidate.num_chunks, row.num_chunks) << row.algorithm();
+      ++num_found;
+    }
+  }
+  EXPECT_EQ(answer.results.front().algorithm(), "gentree+");
+  EXPECT_GE(num_found, 3);
 }
 
 }  // namespace

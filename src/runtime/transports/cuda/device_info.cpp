@@ -30,13 +30,13 @@ void check_pointer(const void* pointer, DataType type, const std::string& what) 
 void check_passes(DataType type, ReduceOp op, const void* out, std::span<const void* const> operands) {
   if (size_of(type) == 2 && (op == ReduceOp::kSum || op == ReduceOp::kProd)) {
     throw InvalidArgument(
-        fmt::format("{} of {} {} operands on a GPU; accepted: up to {}, because more would be rounded twice",
+        fmt::format("{} of {} {} operands on a GPU; expected up to {}, because more would be rounded twice",
                     to_string(op), operands.size(), to_string(type), kMaxDeviceOperands));
   }
   const auto later = std::find(operands.begin() + kMaxDeviceOperands, operands.end(), out);
   if (later != operands.end()) {
     throw InvalidArgument(fmt::format(
-        "the result of a reduction of {} operands on a GPU is operand {}; accepted: one of the first {}, or none",
+        "the result of a reduction of {} operands on a GPU is operand {}; expected one of the first {}, or none",
         operands.size(), later - operands.begin(), kMaxDeviceOperands));
   }
 }
@@ -47,7 +47,7 @@ void cuda_reduce(DataType type, ReduceOp op, void* out, std::span<const void* co
                  Stream stream) {
   require_supported_on_device(type, op);
   if (operands.empty()) throw InvalidArgument("a reduction needs at least one operand");
-  if (count < 0) throw InvalidArgument(fmt::format("a reduction of {} elements; accepted: 0 and more", count));
+  if (count < 0) throw InvalidArgument(fmt::format("a reduction of {} elements; expected 0 and more", count));
   if (count == 0) return;
   check_pointer(out, type, "the result");
   for (std::size_t k = 0; k < operands.size(); ++k) check_pointer(operands[k], type, fmt::format("operand {}", k));

@@ -89,7 +89,7 @@ void DeviceTransport::check_buffer(const void* pointer, const char* name) const 
   if (attributes.type == cudaMemoryTypeHost) what = "pinned host memory";
   if (attributes.type == cudaMemoryTypeDevice) what = fmt::format("memory of device {}", attributes.device);
   throw InvalidArgument(
-      fmt::format("`{}` is {}; accepted is memory of device {}, which this communicator works on (for "
+      fmt::format("`{}` is {}; expected memory of device {}, which this communicator works on (for "
                   "host memory: shared_memory_communicator, mpi_communicator)",
                   name, what, device_));
 }
@@ -214,7 +214,7 @@ bool DeviceTransport::is_idle(Stream stream) {
                status != cudaStreamCaptureStatusNone;
   if (is_intact_) {
     static_cast<void>(cudaGetLastError());
-    throw InvalidArgument(fmt::format("synchronize: the stream {}; accepted is a stream of device {}",
+    throw InvalidArgument(fmt::format("synchronize: the stream {}; expected a stream of device {}",
                                       error == cudaSuccess ? "is being captured" : to_text(error), device_));
   }
   user_stream_ = handle;

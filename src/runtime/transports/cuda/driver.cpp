@@ -19,7 +19,7 @@ void look_up(Function& function, const char* name) {
   const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &address, kVersion, cudaEnableDefault, &found);
   if (error != cudaSuccess) throw_cuda_error(error, fmt::format("looking for {} in the CUDA driver", name));
   if (address == nullptr) {
-    throw DeviceError(fmt::format("the CUDA driver has no {}; accepted are drivers for CUDA 12 and later", name));
+    throw DeviceError(fmt::format("the CUDA driver has no {}; expected drivers for CUDA 12 and later", name));
   }
   function = reinterpret_cast<Function>(address);
 }

@@ -23,7 +23,7 @@ void require_cuda(const char* function) {
 void check_alike(const std::vector<int>& has_topology, const char* function) {
   if (std::adjacent_find(has_topology.begin(), has_topology.end(), std::not_equal_to<>()) == has_topology.end()) return;
   throw InvalidArgument(fmt::format(
-      "{}: some ranks have a topology (options, GAR_TOPOLOGY) and some do not; accepted is the same on all", function));
+      "{}: some ranks have a topology (options, GAR_TOPOLOGY) and some do not; expected the same on all", function));
 }
 
 HostMeeting::HostMeeting(std::string_view name, int rank, int size, double timeout_s)

@@ -37,8 +37,8 @@ void check_length(const IpcAddress& address, std::int64_t bytes, const char* nam
   const std::uint64_t there = address.bytes - address.offset;
   if (static_cast<std::uint64_t>(bytes) <= there) return;
   throw InvalidArgument(
-      fmt::format("`{}` has {} bytes, but only {} are left of its allocation; accepted is memory for all elements",
-                  name, bytes, there));
+      fmt::format("`{}` has {} bytes, but only {} are left of its allocation; expected memory for all elements", name,
+                  bytes, there));
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ void IpcTransport::meet_peers() {
     gpus.push_back(greeting.gpu);
     if (peer != rank() && greeting.boxes.process == own.boxes.process) {
       throw InvalidArgument(
-          fmt::format("cuda_communicator: ranks {} and {} are in one process; accepted is a process for every rank",
+          fmt::format("cuda_communicator: ranks {} and {} are in one process; expected a process for every rank",
                       std::min(peer, rank()), std::max(peer, rank())));
     }
     std::byte* base =

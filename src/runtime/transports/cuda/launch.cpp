@@ -17,11 +17,11 @@ namespace {
 void check_reductions(std::span<const DeviceReduction> jobs) {
   for (const DeviceReduction& job : jobs) {
     if (job.num_operands < 2 || job.num_operands > kMaxDeviceOperands) {
-      throw InvalidArgument(fmt::format("number of operands of a pass on a GPU: {}; accepted: 2 to {}",
-                                        job.num_operands, kMaxDeviceOperands));
+      throw InvalidArgument(fmt::format("number of operands of a pass on a GPU: {}; expected 2 to {}", job.num_operands,
+                                        kMaxDeviceOperands));
     }
     if (job.count < 0) {
-      throw InvalidArgument(fmt::format("a reduction of {} elements; accepted: 0 and more", job.count));
+      throw InvalidArgument(fmt::format("a reduction of {} elements; expected 0 and more", job.count));
     }
   }
 }
@@ -61,7 +61,7 @@ bool is_supported_on_device(DataType type, ReduceOp op) {
 void require_supported_on_device(DataType type, ReduceOp op) {
   if (is_supported_on_device(type, op)) return;
   throw InvalidArgument(
-      fmt::format("{} of {} is not supported on GPUs; accepted: sum prod min max of int8 uint8 int32 uint32 int64 "
+      fmt::format("{} of {} is not supported on GPUs; expected sum prod min max of int8 uint8 int32 uint32 int64 "
                   "uint64 float16 bfloat16 float32 float64",
                   to_string(op), to_string(type)));
 }
@@ -81,7 +81,7 @@ void launch_reductions(DataType type, ReduceOp op, std::span<const DeviceReducti
 
 void launch_copies(std::span<const DeviceCopy> jobs, CudaStream stream) {
   for (const DeviceCopy& job : jobs) {
-    if (job.bytes < 0) throw InvalidArgument(fmt::format("a copy of {} bytes; accepted: 0 and more", job.bytes));
+    if (job.bytes < 0) throw InvalidArgument(fmt::format("a copy of {} bytes; expected 0 and more", job.bytes));
   }
   const auto describe = [&] {
     const auto bytes = std::accumulate(jobs.begin(), jobs.end(), 0.0, [](double sum, const DeviceCopy& job) {

@@ -105,7 +105,7 @@ IpcAddress ipc_address_of(const void* pointer, const char* name) {
   if (error == cudaSuccess) return address;
   static_cast<void>(cudaGetLastError());
   throw InvalidArgument(
-      fmt::format("`{}` is device memory that other processes cannot map ({}); accepted is memory of cudaMalloc (not "
+      fmt::format("`{}` is device memory that other processes cannot map ({}); expected memory of cudaMalloc (not "
                   "of cudaMallocAsync, nor of cuMemMap)",
                   name, to_text(error)));
 }

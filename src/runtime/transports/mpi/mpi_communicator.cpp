@@ -66,7 +66,7 @@ void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath 
     for (std::size_t i = 0; i < kNames.size(); ++i) {
       if (all[peer][i] == all[0][i]) continue;
       throw AlikeError<InvalidArgument>(
-          fmt::format("mpi_communicator: rank {} has another {} than rank 0; accepted are the same options and the "
+          fmt::format("mpi_communicator: rank {} has another {} than rank 0; expected the same options and the "
                       "same GAR_ variables on all ranks",
                       peer, kNames[i]));
     }
@@ -197,7 +197,7 @@ Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath pat
   if (is_initialised == 0) throw InvalidArgument("mpi_communicator: accepted after MPI_Init");
   int is_inter = 0;
   if (comm == MPI_COMM_NULL || (MPI_Comm_test_inter(comm, &is_inter) == MPI_SUCCESS && is_inter != 0)) {
-    throw InvalidArgument("mpi_communicator: accepted is an intracommunicator");
+    throw InvalidArgument("mpi_communicator: expected an intracommunicator");
   }
   const OwnedComm own = duplicate_plainly(comm);
   CommunicatorOptions complete;
@@ -211,9 +211,8 @@ Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath pat
   compare_options(own.get(), complete, path, num_fakes);
   const Hosts hosts = find_hosts(own.get(), num_fakes);
   if (path == MpiPath::kShared && hosts.num_hosts > 1) {
-    throw InvalidArgument(
-        fmt::format("mpi_communicator: kShared, but the ranks are on {} hosts; accepted is one host, or kHierarchy",
-                    hosts.num_hosts));
+    throw InvalidArgument(fmt::format(
+        "mpi_communicator: kShared, but the ranks are on {} hosts; expected one host, or kHierarchy", hosts.num_hosts));
   }
   const bool is_shared = path != MpiPath::kMessages && hosts.num_hosts < static_cast<int>(hosts.host_of.size());
   std::optional<Topology> topology = place_communicator(own.get(), hosts, complete, is_shared, job);

@@ -621,7 +621,7 @@ void MpiTransport::tell_partners() {
 void MpiTransport::check_time(std::int64_t silent_ns) const {
   if (static_cast<double>(silent_ns) < options_.timeout_s * 1e9) return;
   throw TransportError(fmt::format(
-      "nothing has come for {} s in {} (noticed by rank {}, which waits for {}); accepted is a longer timeout_s "
+      "nothing has come for {} s in {} (noticed by rank {}, which waits for {}); expected a longer timeout_s "
       "(GAR_TIMEOUT), if that is not too long",
       options_.timeout_s, describe(control_->signature()), rank_, awaited()));
 }

@@ -126,7 +126,7 @@ ncclUniqueId make_id() {
 }
 
 void check_device_of(ncclComm_t comm) {
-  if (comm == nullptr) throw InvalidArgument("nccl_communicator: `comm` is null; accepted is a communicator of NCCL");
+  if (comm == nullptr) throw InvalidArgument("nccl_communicator: `comm` is null; expected a communicator of NCCL");
   int device = 0;
   check_nccl(nccl().comm_cu_device(comm, &device), "ncclCommCuDevice");
   int current = 0;

@@ -15,7 +15,7 @@ template <class Function>
 void look_up(void* library, Function& function, const char* name) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   if (function == nullptr) {
-    throw DeviceError(fmt::format("{} has no {}; accepted is NCCL 2.18 or later", kName, name));
+    throw DeviceError(fmt::format("{} has no {}; expected NCCL 2.18 or later", kName, name));
   }
 }
 
@@ -30,7 +30,7 @@ NcclLibrary load() {
   if (!is_linked && library == nullptr) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): of this thread
     throw DeviceError(
-        fmt::format("NCCL cannot be loaded: {}; accepted is a {} where the loader finds it", dlerror(), kName));
+        fmt::format("NCCL cannot be loaded: {}; expected a {} where the loader finds it", dlerror(), kName));
   }
   NcclLibrary functions;
   look_up(library, functions.all_gather, "ncclAllGather");

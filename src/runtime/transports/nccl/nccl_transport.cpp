@@ -95,7 +95,7 @@ NcclComm NcclComm::join(const ncclUniqueId& id, int rank, int size) {
   if (result == ncclInvalidUsage && to_text(result).find("Duplicate GPU") != std::string::npos) {
     throw DeviceError(
         fmt::format("ncclCommInitRank: {}; NCCL refuses two ranks on one GPU, unless it takes them for different "
-                    "hosts: accepted is a GPU for each rank, or a different NCCL_HOSTID in each process's environment",
+                    "hosts: expected a GPU for each rank, or a different NCCL_HOSTID in each process's environment",
                     to_text(result)));
   }
   check_nccl(result, fmt::format("ncclCommInitRank of rank {} of {}", rank, size));

@@ -104,8 +104,8 @@ std::int64_t most_bytes() {
 
 std::string space_words(std::int64_t needed, int num_ranks, std::string_view why) {
   return fmt::format(
-      "cannot get {} bytes of shared memory for {} ranks: {}; accepted is a smaller staging_bytes (GAR_STAGING)",
-      needed, num_ranks, why);
+      "cannot get {} bytes of shared memory for {} ranks: {}; expected a smaller staging_bytes (GAR_STAGING)", needed,
+      num_ranks, why);
 }
 
 /// Memory of that length, without a name. Throws TransportError.
@@ -162,12 +162,11 @@ void look_after_all(const Segment& segment, std::string_view name, Clock::time_p
   }
   if (Clock::now() <= deadline) return;
   const std::string missing = missing_ranks(segment);
-  give_up(segment,
-          fmt::format("communicator '{}': after {} s rank{} {} of {} did not come; accepted is that every rank "
-                      "calls with this name "
-                      "and size, or a longer timeout_s (GAR_TIMEOUT)",
-                      name, timeout_s, missing.find(',') == std::string::npos ? "" : "s", missing,
-                      segment.shape().num_ranks));
+  give_up(segment, fmt::format("communicator '{}': after {} s rank{} {} of {} did not come; expected that every rank "
+                               "calls with this name "
+                               "and size, or a longer timeout_s (GAR_TIMEOUT)",
+                               name, timeout_s, missing.find(',') == std::string::npos ? "" : "s", missing,
+                               segment.shape().num_ranks));
 }
 
 /// Tells the others, as they come, that there is no memory.
@@ -185,7 +184,7 @@ std::shared_ptr<Segment> make_segment(std::string_view name, const SegmentShape&
   MeetingPlace place(name);
   if (place.has_rival()) {
     throw TransportError(fmt::format(
-        "the name '{}' is in use by a job that is just starting; accepted is a name that only one job uses", name));
+        "the name '{}' is in use by a job that is just starting; expected a name that only one job uses", name));
   }
   File file;
   try {
@@ -247,7 +246,7 @@ std::pair<Greeting, File> await_greeting(std::string_view name, int rank, Clock:
     }
     if (Clock::now() > deadline) {
       throw TransportError(
-          fmt::format("communicator '{}': rank {} waited {} s for rank 0, which makes the shared memory; accepted is "
+          fmt::format("communicator '{}': rank {} waited {} s for rank 0, which makes the shared memory; expected "
                       "that every rank calls with this "
                       "name, or a longer timeout_s (GAR_TIMEOUT)",
                       name, rank, timeout_s));
@@ -263,10 +262,10 @@ std::shared_ptr<Segment> enter_segment(std::string_view name, int rank, int size
   auto segment = std::make_shared<MappedSegment>(greeting.shape(), rank, std::move(file));
   segment->map();
   if (made_for != size) {
-    give_up(*segment,
-            fmt::format(
-                "communicator '{}': rank {} asks for {} ranks, rank 0 for {}; accepted is the same size on all ranks",
-                name, rank, size, made_for));
+    give_up(
+        *segment,
+        fmt::format("communicator '{}': rank {} asks for {} ranks, rank 0 for {}; expected the same size on all ranks",
+                    name, rank, size, made_for));
   }
   if (!take_lock(segment->fd(), rank) || segment->block(rank).has_joined.exchange(1) != 0) {
     give_up(*segment, fmt::format("communicator '{}': there are two processes with rank {}", name, rank));

@@ -217,7 +217,7 @@ bool SharedTransport::try_receive(Flight& flight, int step, std::span<const std:
     if (!await(published, progress_code(flight.serial, recv.peer_step + 1), peer)) return false;
     if (!agrees(peer)) {
       throw_failure(fmt::format(
-          "rank {} is in another operation than rank {} ({}); accepted is the same calls in the same order on all "
+          "rank {} is in another operation than rank {} ({}); expected the same calls in the same order on all "
           "ranks",
           recv.peer, membership_.rank, describe(signature_)));
     }
@@ -268,7 +268,7 @@ void SharedTransport::check_time() {
   const std::string who = silent_ranks();
   const bool is_one = who.find(',') == std::string::npos;
   throw_failure(fmt::format(
-      "{} been silent for {} s in {} (noticed by rank {}); accepted is a longer timeout_s "
+      "{} been silent for {} s in {} (noticed by rank {}); expected a longer timeout_s "
       "(GAR_TIMEOUT), if that is not too long",
       who.empty() ? "other ranks have" : fmt::format("rank{} {} {}", is_one ? "" : "s", who, is_one ? "has" : "have"),
       timeout_s_, describe(signature_), membership_.rank));
