@@ -142,6 +142,7 @@ std::string Statistics::turns_table(std::string_view library) const {
   const std::lock_guard lock(mutex_);
   std::string out;
   Turns sum;
+  Turns usual;  // calls times their median
   std::int64_t num_calls = 0;
   for (const auto& [key, pairs] : turns_) {
     if (pairs.num_calls == 0) continue;
@@ -158,12 +159,20 @@ std::string Statistics::turns_table(std::string_view library) const {
                        in_time(theirs), theirs / ours);
     sum.ours += pairs.sum.ours;
     sum.theirs += pairs.sum.theirs;
+    usual.ours += static_cast<double>(pairs.num_calls) * ours;
+    usual.theirs += static_cast<double>(pairs.num_calls) * theirs;
     num_calls += pairs.num_calls;
   }
   if (num_calls == 0)
     return "warning: nothing was compared with " + std::string(library) + ": no size was called twice";
-  return out + fmt::format("all {} calls: {} here, {} with {}: {:.2f} times as fast", num_calls, in_time(sum.ours),
-                           in_time(sum.theirs), library, sum.theirs / sum.ours);
+  out += fmt::format("all {} calls: {} here, {} with {}: {:.2f} times as fast", num_calls, in_time(usual.ours),
+                     in_time(usual.theirs), library, usual.theirs / usual.ours);
+  // Some calls, in which the machine did something else, can make the sums say another thing.
+  constexpr double kMuch = 1.2;
+  const double by_sums = sum.theirs / sum.ours * usual.ours / usual.theirs;
+  if (by_sums < kMuch && by_sums > 1 / kMuch) return out;
+  return out + fmt::format("\n(by the medians; the sums are {} and {}, which a few slow calls decide)",
+                           in_time(sum.ours), in_time(sum.theirs));
 }
 
 std::string Statistics::closing_line(std::string_view library, bool has_compared) const {
@@ -195,14 +204,16 @@ std::string Statistics::table(std::string_view library, int world_size) const {
   std::string out = fmt::format("rank 0 of {}: {} calls taken over, {:.4g} s; {} left to {}, {:.4g} s", world_size,
                                 taken.num_calls, taken.seconds, passed.num_calls, library, passed.seconds);
   out += fmt::format("\n{} communicators set up, {:.4g} s", set_up_.num_calls, set_up_.seconds);
+  std::size_t widest = std::string_view("function").size();
+  for (const auto& [key, row] : rows_) widest = std::max(widest, std::get<0>(key).size());
   if (!rows_.empty()) {
-    out += fmt::format("\n{:<26} {:>20} {:>6} {:>8} {:>11} {:>11}  {}", "function", "size", "ranks", "calls", "seconds",
-                       "expected", "plan");
+    out += fmt::format("\n{:<{}} {:>18} {:>5} {:>6} {:>9} {:>9}  {}", "function", widest, "size", "ranks", "calls",
+                       "seconds", "expected", "plan");
   }
   for (const auto& [key, row] : rows_) {
     const auto& [function, ranks, width, plan] = key;
     const std::string size = size_class(width);
-    out += fmt::format("\n{:<26} {:>20} {:>6} {:>8} {:>11.4g} {:>11}  {}", function, size, ranks, row.num_calls,
+    out += fmt::format("\n{:<{}} {:>18} {:>5} {:>6} {:>9.4g} {:>9}  {}", function, widest, size, ranks, row.num_calls,
                        row.seconds, row.has_expected ? fmt::format("{:.4g}", row.expected) : "-", plan);
   }
   for (const Decisions& decisions : decisions_) {

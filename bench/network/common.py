@@ -49,6 +49,8 @@ def prepare(options, mpis):
 class Network:
     """A virtual cluster, for a with statement."""
 
+    extra = ()  # more words for testbed/cluster up
+
     def __init__(self, shape, options):
         self.shape = shape
         self.options = options
@@ -57,7 +59,7 @@ class Network:
         options = self.options
         shape = ["--tree", self.shape, "--uplink", options.uplink] if "x" in self.shape else ["--hosts", self.shape]
         done = cluster("up", *shape, "--rate", options.rate, "--queue", options.queue, "--tcp", options.tcp,
-                       capture_output=True)
+                       *self.extra, capture_output=True)
         if done.returncode != 0:
             fail(done.stderr.strip() or done.stdout.strip(), done.returncode)
         try:

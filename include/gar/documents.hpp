@@ -13,6 +13,7 @@
 
 #include "gar/compare.hpp"
 #include "gar/fit_report.hpp"
+#include "gar/link_limit.hpp"
 #include "gar/model.hpp"
 #include "gar/plan.hpp"
 #include "gar/planner.hpp"
@@ -110,5 +111,16 @@ struct DiagnoseAnswer {
 };
 /// Schema "gar.diagnose/1".
 std::string diagnose_document(const DiagnoseAnswer& answer);
+
+/// The answer of `gar diagnose -t`.
+struct DiagnoseLimitAnswer {
+  std::string topology;             ///< the network as it was named
+  std::string results_file;         ///< path of the benchmark's output
+  const Results& results;           ///< what the results file says; must outlive this
+  std::int64_t num_ranks = 0;       ///< ranks that were measured
+  const LimitDiagnosis& diagnosis;  ///< with one row for each row of the results
+};
+/// Schema "gar.diagnose/1": the same fields, and what the links allow.
+std::string diagnose_limit_document(const DiagnoseLimitAnswer& answer);
 
 }  // namespace gar

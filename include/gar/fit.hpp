@@ -98,11 +98,13 @@ struct Diagnosis {
       true;  ///< at most a tenth of the observations is slower than the tolerance allows, at most half are faster
   /// False: the profile is too rough, nothing is called normal, slow or fast, and there is no culprit.
   bool is_judged = true;
-  double tolerance = 0;            ///< relative deviation that is normal; above 30% nothing is judged
-  std::string culprit;             ///< "beta of level 1 (rack)"; empty: normal, or nothing explains it alone
-  double factor = 1;               ///< that parameter times this explains the measurements best
-  double explained = 0;            ///< share of the deviation that goes away with it
-  std::vector<Residual> rows;      ///< each observation next to what the profile predicts
+  double tolerance = 0;  ///< relative deviation that is normal; the largest of the rows that are judged
+  std::string culprit;   ///< "beta of level 1 (rack)", "lost packets"; empty: normal, or nothing explains it alone
+  double factor = 1;     ///< that parameter times this explains the measurements best
+  double explained = 0;  ///< share of the deviation that goes away with it
+  std::vector<Residual> rows;  ///< each observation next to what the profile predicts
+  /// The same for each row: what the profile's own errors are at such times. A row is judged up to 30%.
+  std::vector<double> tolerances;
   std::vector<std::string> words;  ///< the verdict, one sentence each
 };
 /// Judges measured AllReduces by a profile. Throws InvalidArgument when there are no observations.
@@ -115,7 +117,12 @@ struct ResultRow {
   double seconds = 0;     ///< of one operation
   std::string algorithm;  ///< as on the command line; empty: unknown, or the library's own choice
   std::string label;      ///< what the benchmark says about it: "auto: cps, 4 chunks", "in place"
+  double resent = -1;     ///< share of its segments that TCP sent again; -1: the benchmark does not say
 };
+/// What lost packets have to do with slow results, "packets are lost: ..."; empty: hardly any were, or nobody counted.
+std::string words_of_loss(const std::vector<ResultRow>& rows);
+/// Where results are not normal, says what they say about lost packets, which are to blame if no parameter is.
+void add_loss(const std::vector<ResultRow>& rows, Diagnosis& diagnosis);
 /// These as observations between the first `num_ranks` servers. Rows that do not say what ran are taken for what the
 /// model finds best at their size.
 std::vector<Observation> observations_of(const std::vector<ResultRow>& rows, const Topology& topology,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -57,13 +58,20 @@ struct ResidualParts {
 };
 ResidualParts parts_of(const std::vector<Residual>& residuals);  ///< each in the order in which they stand
 
+/// Where a profile cannot be relied on, "is rough for what takes less than 0.74 ms: ..."; empty: nowhere, or nobody
+/// knows.
+std::string rough_words(const Profile& profile);
+
+/// A profile whose errors are larger cannot tell a slow network from a healthy one.
+inline constexpr double kMostTolerance = 0.3;
+
 /// How a measured time compares with the one that the model expects.
 enum class Verdict { kNormal, kSlow, kFast, kUnknown };
 /// "normal", "slow", "fast", "unknown".
 std::string_view to_string(Verdict verdict);
 /// `tolerance` is the relative deviation that is normal.
 Verdict verdict_of(const Residual& residual, double tolerance);
-/// The same for one of a diagnosis' rows; unknown when nothing could be judged.
-Verdict verdict_of(const Residual& row, const Diagnosis& diagnosis);
+/// The same for one of a diagnosis' rows; unknown where the profile is too rough for that.
+Verdict verdict_of(const Diagnosis& diagnosis, std::size_t row);
 
 }  // namespace gar

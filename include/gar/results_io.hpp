@@ -1,4 +1,4 @@
-// What benchmarks print, read back: gar bench, nccl-tests, OSU.
+// What benchmarks print, read back: gar bench, nccl-tests, OSU, IMB.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace gar {
 
 /// What a benchmark printed.
 struct Results {
-  std::string format;           ///< "gar bench", "nccl-tests" or "OSU"
+  std::string format;           ///< "gar bench", "nccl-tests", "OSU" or "IMB-MPI1"
   std::int64_t num_ranks = 0;   ///< 0: the file does not say
   std::vector<ResultRow> rows;  ///< in the order of the file
 };
@@ -27,13 +27,15 @@ struct BenchLabel {
 };
 /// "auto: cps, 4 chunks", "ring, reproducible", "native: Open MPI 4.1.4".
 std::string to_string(const BenchLabel& label);
-/// The inverse of to_string; any text is some label.
+/// The same in a narrow table, without what only documents it: "auto: cps", "ring, repr.", "native".
+std::string to_short_string(const BenchLabel& label);
+/// The inverse of to_string, and of to_short_string as far as that goes; any text is some label.
 BenchLabel parse_bench_label(std::string_view text);
 
-/// Reads the output of `gar bench` (table or --json), of nccl-tests' all_reduce_perf or of osu_allreduce; the format is
-/// recognised by its content. The result has at least one row. Throws ParseError that names file, line and what is
-/// accepted. What launchers put before every line is taken off: `mpirun --tag-output` ("[1,0]<stdout>:"), where lines
-/// of standard error count as empty, `srun -l` ("0: ") and MPICH's `mpirun -l` ("[0] ").
+/// Reads the output of `gar bench` (table or --json), of nccl-tests' all_reduce_perf, of osu_allreduce or of IMB-MPI1;
+/// the format is recognised by its content. The result has at least one row. Throws ParseError that names file, line
+/// and what is accepted. What launchers put before every line is taken off: `mpirun --tag-output` ("[1,0]<stdout>:"),
+/// where lines of standard error count as empty, `srun -l` ("0: ") and MPICH's `mpirun -l` ("[0] ").
 Results read_results_file(const std::string& path);
 Results read_results(std::istream& in, const std::string& source);        ///< from a stream; messages name `source`
 Results parse_results(std::string_view text, const std::string& source);  ///< from text; messages name `source`

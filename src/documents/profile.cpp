@@ -151,6 +151,7 @@ std::string diagnose_document(const DiagnoseAnswer& answer) {
   const Diagnosis& diagnosis = answer.diagnosis;
   Json document = documents::begin("gar.diagnose/1");
   document["profile"] = answer.profile_file;
+  document["topology"] = nullptr;
   document["results"] = answer.results_file;
   document["format"] = answer.results.format;
   document["ranks"] = answer.num_ranks;
@@ -166,13 +167,48 @@ std::string diagnose_document(const DiagnoseAnswer& answer) {
                                 {"measured_seconds", residual.measured_s},
                                 {"expected_seconds", residual.fitted_s},
                                 {"ratio", residual.measured_s / residual.fitted_s},
-                                {"verdict", to_string(verdict_of(residual, diagnosis))}});
+                                {"tolerance", diagnosis.tolerances[i]},
+                                {"limit_seconds", nullptr},
+                                {"verdict", to_string(verdict_of(diagnosis, i))}});
   }
   document["is_judged"] = diagnosis.is_judged;
   document["is_normal"] = diagnosis.is_normal;
   document["culprit"] = diagnosis.culprit;
   document["factor"] = diagnosis.factor;
   document["explained"] = diagnosis.explained;
+  document["words"] = diagnosis.words;
+  return documents::text_of(document);
+}
+
+std::string diagnose_limit_document(const DiagnoseLimitAnswer& answer) {
+  const LimitDiagnosis& diagnosis = answer.diagnosis;
+  Json document = documents::begin("gar.diagnose/1");
+  document["profile"] = nullptr;
+  document["topology"] = answer.topology;
+  document["results"] = answer.results_file;
+  document["format"] = answer.results.format;
+  document["ranks"] = answer.num_ranks;
+  document["tolerance"] = 1 / diagnosis.least_share - 1;
+  document["rows"] = Json::array();
+  for (std::size_t i = 0; i < diagnosis.rows.size(); ++i) {
+    const LimitRow& row = diagnosis.rows[i];
+    const ResultRow& result = answer.results.rows[i];
+    document["rows"].push_back({{"bytes", row.bytes},
+                                {"label", result.label},
+                                {"algorithm", result.algorithm},
+                                {"is_assumed", result.algorithm.empty()},
+                                {"measured_seconds", row.measured_s},
+                                {"expected_seconds", row.expected_s},
+                                {"ratio", row.measured_s / row.expected_s},
+                                {"tolerance", 1 / diagnosis.least_share - 1},
+                                {"limit_seconds", row.limit_s},
+                                {"verdict", to_string(row.verdict)}});
+  }
+  document["is_judged"] = diagnosis.is_judged;
+  document["is_normal"] = diagnosis.is_normal;
+  document["culprit"] = "";
+  document["factor"] = 1;
+  document["explained"] = 0;
   document["words"] = diagnosis.words;
   return documents::text_of(document);
 }

@@ -19,7 +19,6 @@ namespace gar {
 namespace {
 
 constexpr double kLeastTolerance = 0.1;
-constexpr double kMostTolerance = 0.3;  // above it a slow network cannot be told from a healthy one
 constexpr double kLeastExplainedByCause = 0.5;
 constexpr double kSameLoss = 0.01;  // of the loss to be explained
 constexpr double kNoise = 0.03;     // relative; the unit of the loss
@@ -30,22 +29,45 @@ struct Row {
   double correction = 1;
 };
 
-/// Relative deviation that is normal, and what showed it.
-struct Tolerance {
-  double value = kLeastTolerance;
-  const char* source = "";
-};
-
-/// What validation showed, or the fit itself. Reductions by themselves do not count: caches make them several times
-/// faster or slower than inside of an AllReduce, and no AllReduce of a network notices.
-Tolerance tolerance_of(const Profile& profile) {
-  for (const ValidationScore& score : profile.validation) {
-    if (score.name == "GenModel" && score.p95_error > 0)
-      return {std::max(kLeastTolerance, score.p95_error), "the AllReduces that were held out"};
+/// What relative deviation is normal at a time.
+class Tolerance {
+ public:
+  explicit Tolerance(const Profile& profile) : network_(parts_of(profile.residuals).network) {
+    for (const ValidationScore& score : profile.validation) {
+      if (score.name == "GenModel" && score.p95_error > 0) held_out_ = score.p95_error;
+    }
   }
-  const std::vector<Residual> network = parts_of(profile.residuals).network;
-  return {std::max(kLeastTolerance, summarise(network).p95_error), "the collectives that it was fitted to"};
-}
+
+  /// What validation showed, or the fit itself with what takes about as long: short vectors are as noisy as the hosts,
+  /// and long ones know nothing of that. Reductions by themselves do not count: caches make them several times faster
+  /// or slower than inside of an AllReduce, and no AllReduce of a network notices.
+  [[nodiscard]] double at(double seconds) const {
+    if (held_out_ > 0) return std::max(kLeastTolerance, held_out_);
+    std::vector<std::pair<double, double>> near;  // distance and error
+    for (const Residual& one : network_) {
+      near.emplace_back(std::abs(std::log(one.fitted_s / seconds)), std::abs(one.fitted_s / one.measured_s - 1));
+    }
+    std::sort(near.begin(), near.end());
+    const auto far = std::find_if(near.begin(), near.end(), [](const auto& n) { return n.first > std::log(kNear); });
+    near.resize(std::min(near.size(), std::max<std::size_t>(kLeastNear, static_cast<std::size_t>(far - near.begin()))));
+    if (near.empty()) return kLeastTolerance;
+    std::vector<double> errors;
+    for (const auto& [distance, error] : near) errors.push_back(error);
+    std::sort(errors.begin(), errors.end());
+    const auto index = static_cast<std::size_t>(std::ceil(0.95 * static_cast<double>(errors.size())));
+    return std::max(kLeastTolerance, errors[index - 1]);
+  }
+
+  [[nodiscard]] const char* source() const {
+    return held_out_ > 0 ? "the AllReduces that were held out" : "the collectives that it was fitted to";
+  }
+
+ private:
+  static constexpr double kNear = 30;           // times as long, or as short
+  static constexpr std::size_t kLeastNear = 5;  // however far
+  std::vector<Residual> network_;
+  double held_out_ = 0;
+};
 
 double loss_of(const std::vector<Row>& rows, const Parameters& parameters) {
   Eigen::VectorXd residuals(static_cast<Eigen::Index>(rows.size()));
@@ -126,8 +148,10 @@ std::string words_of(const Suspect& suspect) {
   if (suspect.factor < 1) return what;
   if (suspect.name.starts_with("alpha")) what += ": latency (busy processors, a longer way, an interrupt setting)";
   if (suspect.name.starts_with("beta"))
-    what += fmt::format(": bandwidth is down to {:.0f}% (a link at a lower speed, other traffic, a missing cable)",
-                        100 / suspect.factor);
+    what += fmt::format(
+        ": bandwidth is down to {:.0f}% (a link at a lower speed, other traffic, a missing cable); gar fit again, and "
+        "gar profile diff, tell one link from all",
+        100 / suspect.factor);
   if (suspect.name.starts_with("epsilon"))
     what += ": senders that meet lose more (buffers, flow control, congestion control)";
   if (suspect.name == "gamma" || suspect.name == "delta")
@@ -137,60 +161,27 @@ std::string words_of(const Suspect& suspect) {
   return what;
 }
 
-std::vector<std::string> words_of_rough(const Tolerance& tolerance, double middle) {
+std::vector<std::string> words_of_rough(const Tolerance& tolerance, double value, double middle) {
   return {
       fmt::format("the median is {:.2f} times what is expected, but the profile is too rough to judge that: its 95th "
                   "percentile of errors on {} is {:.0f}%, and above {:.0f}% a slow network cannot be told from a "
                   "healthy one",
-                  middle, tolerance.source, 100 * tolerance.value, 100 * kMostTolerance),
+                  middle, tolerance.source(), 100 * value, 100 * kMostTolerance),
       "gar profile show says what is furthest off; measure the network again for longer, while nothing else runs "
       "on it (gar fit --budget 5min -o FILE), and judge by that profile"};
 }
 
-}  // namespace
+/// "10%", "10% to 22%"
+std::string percent_words(const std::vector<double>& tolerances) {
+  const auto [least, most] = std::minmax_element(tolerances.begin(), tolerances.end());
+  const std::string first = fmt::format("{:.0f}%", 100 * *least);
+  const std::string last = fmt::format("{:.0f}%", 100 * *most);
+  return first == last ? first : fmt::format("{} to {}", first, last);
+}
 
-Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& observations) {
+/// The parameter that explains the deviation of these rows, if one does.
+void find_culprit(const Profile& profile, const std::vector<Row>& rows, Diagnosis& out) {
   const Parameters parameters = parameters_of(profile);
-  const Place place = place_of(profile);
-  std::vector<Row> rows;
-  Diagnosis out;
-  std::vector<double> ratios;
-  for (const Observation& one : observations) {
-    if (one.seconds.empty()) continue;
-    Row row{features_of(one, place), median_seconds(one), corrected(profile, 1, 4 * one.size_floats)};
-    const double expected = row.correction * seconds_of(row.features, parameters);
-    if (!(expected > 0)) {
-      throw InvalidArgument(fmt::format(
-          "{}: by the profile it takes no time at all, so that nothing can be compared with it", describe(one)));
-    }
-    out.rows.push_back({describe(one), row.measured, expected, 1});
-    ratios.push_back(row.measured / expected);
-    rows.push_back(std::move(row));
-  }
-  if (rows.empty()) throw InvalidArgument("there are no results to judge");
-  const Tolerance allowed = tolerance_of(profile);
-  const double tolerance = allowed.value;
-  out.tolerance = tolerance;
-  std::sort(ratios.begin(), ratios.end());
-  const double middle = ratios[ratios.size() / 2];
-  if (tolerance > kMostTolerance) {
-    out.is_judged = false;
-    out.is_normal = false;
-    out.words = words_of_rough(allowed, middle);
-    return out;
-  }
-  const auto off = std::count_if(ratios.begin(), ratios.end(), [&](double r) { return r > 1 + tolerance; });
-  const auto below = std::count_if(ratios.begin(), ratios.end(), [&](double r) { return r < 1 / (1 + tolerance); });
-  out.is_normal =
-      10 * off <= static_cast<std::ptrdiff_t>(ratios.size()) && 2 * below <= static_cast<std::ptrdiff_t>(ratios.size());
-  out.words.push_back(
-      fmt::format("{} of {} results are more than {:.0f}% slower than expected, {} are that much faster; "
-                  "the median is {:.2f} times what is expected",
-                  off, ratios.size(), 100 * tolerance, below, middle));
-  if (out.is_normal) {
-    out.words.emplace_back("this is normal for this network");
-    return out;
-  }
   const double before = loss_of(rows, parameters);
   std::vector<Suspect> suspects = suspects_of(profile, parameters);
   if (suspects.empty())
@@ -209,7 +200,7 @@ Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& obser
   if (out.explained < kLeastExplainedByCause) {
     out.words.emplace_back(
         "no single parameter explains it; measure the network again (gar fit) and compare (gar profile diff)");
-    return out;
+    return;
   }
   out.culprit = first.name;
   out.factor = first.factor;
@@ -219,6 +210,88 @@ Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& obser
     if (also > 0.9 * out.explained)
       out.words.push_back(
           fmt::format("these results cannot tell that from: {} ({:.0f}%)", words_of(suspects[i]), 100 * also));
+  }
+}
+
+}  // namespace
+
+std::string words_of_loss(const std::vector<ResultRow>& rows) {
+  constexpr double kFew = 1e-3;
+  double bytes = 0;
+  double again = 0;
+  for (const ResultRow& row : rows) {
+    if (row.resent < 0) continue;
+    bytes += row.bytes;
+    again += row.bytes * row.resent;
+  }
+  if (again <= kFew * bytes) return "";
+  return fmt::format(
+      "packets are lost: TCP sent {:.2g}% of its segments again in these results (a bad cable, a switch with too "
+      "little "
+      "memory, flow control that is off)",
+      100 * again / bytes);
+}
+
+void add_loss(const std::vector<ResultRow>& rows, Diagnosis& diagnosis) {
+  const std::string words = words_of_loss(rows);
+  if (diagnosis.is_normal || words.empty()) return;
+  diagnosis.words.push_back(words);
+  if (diagnosis.is_judged && diagnosis.culprit.empty()) diagnosis.culprit = "lost packets";
+}
+
+Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& observations) {
+  const Parameters parameters = parameters_of(profile);
+  const Place place = place_of(profile);
+  const Tolerance tolerance(profile);
+  std::vector<Row> judged;
+  std::vector<double> ratios;      // of all rows
+  std::vector<double> tolerances;  // of those that are judged
+  Diagnosis out;
+  std::int64_t off = 0;
+  std::int64_t below = 0;
+  for (const Observation& one : observations) {
+    if (one.seconds.empty()) continue;
+    Row row{features_of(one, place), median_seconds(one), corrected(profile, 1, 4 * one.size_floats)};
+    const double expected = row.correction * seconds_of(row.features, parameters);
+    if (!(expected > 0)) {
+      throw InvalidArgument(fmt::format(
+          "{}: by the profile it takes no time at all, so that nothing can be compared with it", describe(one)));
+    }
+    out.rows.push_back({describe(one), row.measured, expected, 1});
+    out.tolerances.push_back(tolerance.at(expected));
+    ratios.push_back(row.measured / expected);
+    const Verdict verdict = verdict_of(out, out.rows.size() - 1);
+    if (verdict == Verdict::kUnknown) continue;
+    off += verdict == Verdict::kSlow ? 1 : 0;
+    below += verdict == Verdict::kFast ? 1 : 0;
+    tolerances.push_back(out.tolerances.back());
+    judged.push_back(std::move(row));
+  }
+  if (out.rows.empty()) throw InvalidArgument("there are no results to judge");
+  std::sort(ratios.begin(), ratios.end());
+  const double middle = ratios[ratios.size() / 2];
+  if (judged.empty()) {
+    out.tolerance = *std::min_element(out.tolerances.begin(), out.tolerances.end());
+    out.is_judged = false;
+    out.is_normal = false;
+    out.words = words_of_rough(tolerance, out.tolerance, middle);
+    return out;
+  }
+  out.tolerance = *std::max_element(tolerances.begin(), tolerances.end());
+  const auto num_judged = static_cast<std::int64_t>(judged.size());
+  out.is_normal = 10 * off <= num_judged && 2 * below <= num_judged;
+  out.words.push_back(
+      fmt::format("{} of {} results are more than {} slower than expected, {} are that much faster; "
+                  "the median is {:.2f} times what is expected",
+                  off, num_judged, percent_words(tolerances), below, middle));
+  if (judged.size() < out.rows.size()) {
+    out.words.push_back(fmt::format("{} more are not judged: at such times the profile is more than {:.0f}% off itself",
+                                    out.rows.size() - judged.size(), 100 * kMostTolerance));
+  }
+  if (out.is_normal) {
+    out.words.emplace_back("this is normal for this network");
+  } else {
+    find_culprit(profile, judged, out);
   }
   return out;
 }

@@ -1,10 +1,13 @@
 // What a fit has found, made ready for tables and documents.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "gar/fit_design.hpp"
 #include "gar/fit_report.hpp"
+#include "gar/format.hpp"
 
 namespace gar {
 namespace {
@@ -86,6 +89,24 @@ ResidualParts parts_of(const std::vector<Residual>& residuals) {
   return out;
 }
 
+std::string rough_words(const Profile& profile) {
+  constexpr std::size_t kFew = 5;
+  std::vector<Residual> network = parts_of(profile.residuals).network;
+  const double all = summarise(network).p95_error;
+  if (all <= kMostTolerance) return "";
+  std::sort(network.begin(), network.end(),
+            [](const Residual& a, const Residual& b) { return a.fitted_s < b.fitted_s; });
+  // Usually it is short vectors, which are as noisy as the hosts.
+  for (std::size_t first = 1; first + kFew <= network.size(); ++first) {
+    const auto middle = network.begin() + static_cast<std::ptrdiff_t>(first);
+    if (summarise({middle, network.end()}).p95_error > kMostTolerance) continue;
+    return fmt::format("is rough for what takes less than {}: what it was fitted to is up to {} off there",
+                       format_seconds(middle->fitted_s, 2),
+                       format_percent(relative_error(summarise({network.begin(), middle}).worst.front())));
+  }
+  return fmt::format("is rough: of what it was fitted to, one in twenty is more than {} off", format_percent(all));
+}
+
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::kUnknown:
@@ -106,8 +127,9 @@ Verdict verdict_of(const Residual& residual, double tolerance) {
   return ratio < 1 / (1 + tolerance) ? Verdict::kFast : Verdict::kNormal;
 }
 
-Verdict verdict_of(const Residual& row, const Diagnosis& diagnosis) {
-  return diagnosis.is_judged ? verdict_of(row, diagnosis.tolerance) : Verdict::kUnknown;
+Verdict verdict_of(const Diagnosis& diagnosis, std::size_t row) {
+  const double tolerance = diagnosis.tolerances[row];
+  return tolerance > kMostTolerance ? Verdict::kUnknown : verdict_of(diagnosis.rows[row], tolerance);
 }
 
 }  // namespace gar

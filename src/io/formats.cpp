@@ -41,6 +41,7 @@ constexpr ResultsTable kResultsTables[] = {
     {"gar bench", is_bench_opening, is_bench_head, bench_reader},
     {"nccl-tests", is_nccl_opening, is_nccl_head, nccl_reader},
     {"OSU", is_osu_opening, is_osu_head, osu_reader},
+    {"IMB-MPI1", is_imb_opening, is_imb_head, imb_reader},
 };
 
 template <class Format>

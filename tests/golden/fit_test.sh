@@ -23,7 +23,7 @@ grep -Eq '^gar: --budget 0.02s is too short to measure what a fit needs; about [
 # Ctrl-C, once it measures the third thing: what was measured until then is kept, and the exit code says that it is not
 # all.
 code=0
-limited python3 "$golden/interrupt.py" ' s: (.+?) \(Ctrl-C' 3 \
+limited python3 "$golden/interrupt.py" ' left: (.+?) \(Ctrl-C' 3 \
   "$gar" fit --local 2 --budget 10min --sizes 400kB,4MB --save stopped.json >out.txt 2>err.txt || code=$?
 ((code == 4)) || fail "Ctrl-C: exit code $code: $(cat err.txt)"
 python3 -c 'import json; assert json.load(open("stopped.json"))["observations"]' || fail "Ctrl-C: nothing is kept"

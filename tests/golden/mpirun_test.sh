@@ -39,7 +39,7 @@ cd "$work/run"
 ours_o=$work/usr/lib/gar/libgar-preload-openmpi.so ours_m=$work/usr/lib/gar/libgar-preload-mpich.so
 
 # What a run adds: where its ranks leave a sign.
-without_sign() { sed -E 's/^GAR_MPIRUN=[0-9]+\.[0-9]+\.[0-9a-f]{32}$/GAR_MPIRUN=SIGN/'; }
+without_sign() { sed -E 's/^(GAR_MPIRUN=)?[0-9]+\.[0-9]+\.[0-9a-f]{32}$/\1SIGN/'; }
 # expect CODE 'standard output' 'in standard error' WORDS...
 expect() {
   local code=0 out
@@ -139,8 +139,15 @@ OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 expect 9 "$ours_o
 in.txt
 --version" '' --check -- program in.txt --version
 PMI_RANK=0 PMI_SIZE=2 expect 9 "$ours_m
-1
+SIGN
 1" '' --check program
+# Rank 0 looks whether its program was reached; what is wrong is said by one rank, not by all.
+printf '#!/bin/sh\n' >"$work/bin/nothing"
+chmod +x "$work/bin/nothing"
+PMI_RANK=0 PMI_SIZE=2 expect 0 '' 'warning: rank 0 was not reached' nothing
+PMI_RANK=1 PMI_SIZE=2 expect 3 '' '' -p nowhere.json program
+[[ ! -s $work/err ]] || fail "rank 1 speaks"
+PMI_RANK=0 PMI_SIZE=2 expect 3 '' 'nowhere.json: there is no such file' -p nowhere.json program
 SLURM_PROCID=0 expect 2 '' 'which MPI does program start?' program
 SLURM_PROCID=0 expect 0 "env GAR_MPIRUN=1 LD_PRELOAD=$ours_o $b/program" '' --dry-run --mpi openmpi program
 # A launcher is one there, too.

@@ -46,11 +46,19 @@ GAR_DECISIONS=0 limited "$gar" tune --local 2 --transport threads --sizes 8 >out
 grep -q '^# not kept' out.txt || fail "it is not said that nothing is kept: $(cat out.txt)"
 
 # The command line.
-for arguments in "--sizes 0" "--sizes x" "--sizes ," "--local 0" "--transport nccl" "--mpi lam"; do
+for arguments in "--local 1" "--sizes 0" "--sizes x" "--sizes ," "--local 0" "--transport nccl" "--mpi lam"; do
   code=0
   # shellcheck disable=SC2086
   "$gar" tune --transport threads $arguments >out.txt 2>err.txt || code=$?
   [[ $code == 2 ]] || fail "$arguments: exit code $code, not 2: $(cat out.txt err.txt)"
+done
+
+# What cannot be tuned is refused once, before any rank is started.
+for command in "env GAR_ALGO=ring $gar tune --local 2" "$gar tune --local 1"; do
+  code=0
+  # shellcheck disable=SC2086
+  limited $command >out.txt 2>err.txt || code=$?
+  [[ $code == 2 && ! -s out.txt && $(wc -l <err.txt) == 2 ]] || fail "$command: exit code $code: $(cat out.txt err.txt)"
 done
 
 # With MPI its own AllReduce takes part, and a job that explores starts with what was found.
@@ -58,7 +66,7 @@ mapfile -t mpis < <(installed_mpis "$gar")
 for mpi in "${mpis[@]}"; do
   export GAR_DECISIONS=$work/$mpi
   limited "$gar" tune --local 2 --mpi "$mpi" --sizes 1KiB,128KiB >out.txt 2>err.txt || fail "$mpi: $(cat out.txt err.txt)"
-  [[ $(grep -Ec '^ +(1024|131072) .* native [0-9]' out.txt) == 2 ]] || fail "$mpi: native takes no part: $(cat out.txt)"
+  [[ $(grep -Ec '^ +(1024|131072) ' out.txt) == 2 && $(grep -Ec '^ {12}[a-z].* native [0-9]|^ {12}native [0-9]' out.txt) -ge 1 ]] || fail "$mpi: native takes no part: $(cat out.txt)"
   file=$(the_file "$work/$mpi")
   winner=$(sed -nE 's/.*"winner": "(.*)",/\1/p' "$file" | head -n 1)
   GAR_EXPLORE=1 GAR_DEBUG=INFO limited "mpirun.$mpi" -n 2 "$gar" bench --algo auto --sizes 1KiB -n 5 -w 5 >out.txt 2>err.txt ||

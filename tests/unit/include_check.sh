@@ -27,7 +27,7 @@ declare -A home=(
   [model]=model
   [planner]=planner [predict]=planner [basic_plan]=planner
   [simulate]=sim [critical_path]=sim [what_if]=sim [scene]=sim [compare]=sim
-  [profile]=fit [fit]=fit [fit_design]=fit [fit_report]=fit
+  [profile]=fit [fit]=fit [fit_design]=fit [fit_report]=fit [link_limit]=fit
   [topology_io]=io [plan_io]=io [profile_io]=io [results_io]=io [files]=io [trace]=io [decisions]=io
   [explain]=explain [explain_topology]=explain [explain_simulation]=explain [explain_profile]=explain
   [documents]=documents

@@ -5,6 +5,7 @@
 
 #include "apps/gar/cli/common.hpp"
 #include "gar/explain_topology.hpp"
+#include "gar/fit_report.hpp"
 
 namespace gar::cli {
 void add_profile_option(CLI::App& verb, std::string& path) {
@@ -28,6 +29,9 @@ Network load_network(const NetworkArgs& args, Notes notes) {
   Network network = gar::load_network(args.topology, args.profile);
   if (notes == Notes::kOmit) return network;
   for (const std::string& note : network.notes) print_note(note);
+  if (const std::string rough = network.profile ? rough_words(*network.profile) : ""; !rough.empty()) {
+    print_note(fmt::format("{} {} (gar profile show)", args.profile, rough));
+  }
   return network;
 }
 

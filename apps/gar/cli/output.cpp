@@ -207,6 +207,10 @@ std::string Table::folded(bool color) const {
   const std::vector<std::size_t> width = widths();
   std::size_t whole = 0;
   for (const std::size_t w : width) whole += w + (whole == 0 ? 0 : 2);
+  Shown keys(std::min(num_keys_, columns_.size()));
+  std::iota(keys.begin(), keys.end(), std::size_t{0});
+  std::size_t used_by_keys = 0;
+  for (const std::size_t key : keys) used_by_keys += width[key] + (key == 0 ? 0 : 2);
   std::vector<Shown> blocks{{}};
   std::size_t used = 0;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -215,9 +219,9 @@ std::string Table::folded(bool color) const {
     const bool is_last_text = c + 1 == columns_.size() && !columns_[c].is_number && used + 2 <= most / 2;
     const bool begins = whole > most && columns_[c].begins;
     const bool is_too_wide = used + 2 + width[c] > most && !is_last_text;
-    if (!is_empty && blocks.back().size() > 1 && (begins || is_too_wide)) {
-      blocks.push_back({0});
-      used = width[0];
+    if (!is_empty && blocks.back().size() > keys.size() && (begins || is_too_wide)) {
+      blocks.push_back(keys);
+      used = used_by_keys;
     }
     used += width[c] + (blocks.back().empty() ? 0 : 2);
     blocks.back().push_back(c);
@@ -271,6 +275,12 @@ std::string labelled(std::string_view label, std::string_view text) {
 }
 
 std::string list_item(std::string_view item) { return wrapped("  ", 4, escaped(item), terminal_columns()); }
+
+std::string commented(std::string_view text) {
+  std::string out = wrapped("# ", 4, escaped(text), terminal_columns());
+  for (std::size_t end = out.find('\n'); end + 1 < out.size(); end = out.find('\n', end + 1)) out[end + 1] = '#';
+  return out;
+}
 
 std::string shell_word(std::string_view word) {
   const auto is_plain = [](char c) {

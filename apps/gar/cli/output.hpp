@@ -46,12 +46,14 @@ struct Cell {
 /// A table with a title line and aligned columns.
 class Table {
  public:
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  /// `num_keys`: columns that say what a row is about; folded() repeats them.
+  explicit Table(std::vector<Column> columns, std::size_t num_keys = 1)
+      : columns_(std::move(columns)), num_keys_(num_keys) {}
   /// Cells from the left; missing ones stay empty. Texts are escaped (gar::escaped).
   void add_row(std::vector<Cell> cells);
   /// The lines, each with its end of line and without blanks before it.
   [[nodiscard]] std::string to_string(bool color) const;
-  /// The same in lines that fit the terminal: columns that do not come below the others with the first one again, and a
+  /// The same in lines that fit the terminal: columns that do not come below the others with the keys again, and a
   /// text that is too wide for its column is broken at blanks.
   [[nodiscard]] std::string folded(bool color) const;
 
@@ -60,6 +62,7 @@ class Table {
   [[nodiscard]] std::vector<std::size_t> widths() const;
   [[nodiscard]] std::string lines(const Shown& shown, std::size_t most, bool color) const;
   std::vector<Column> columns_;
+  std::size_t num_keys_;
   std::vector<std::vector<Cell>> rows_;
 };
 
@@ -76,6 +79,9 @@ std::string labelled(std::string_view label, std::string_view text);
 /// An item of a list: two blanks before its first line, four before the others, as wide as the terminal, broken at
 /// blanks.
 std::string list_item(std::string_view item);
+
+/// Text as comment lines of a table: each begins with #, and fits the terminal.
+std::string commented(std::string_view text);
 
 /// A line of comma-separated values, with its end of line.
 std::string csv_line(const std::vector<std::string>& cells);

@@ -336,17 +336,17 @@ bool reproduce_breakdown(int num_ranks, std::int64_t count, const Context& conte
   if (context.json) return ok;
 
   const bool color = use_color(context.color, stdout);
-  print(fmt::format(
+  say(fmt::format(
       "fig:breakdown: communication and calculation of an AllReduce; paper: 1e8 floats, 12 servers, links of 10 and of "
       "100 Gbit/s;\n  here: {} floats, {} processes of this host on {} cores, the fastest of {} rounds; calculation is "
       "that "
       "of all ranks at once\n  without the rest, communication what remains of the total\n\n",
       format_count(count), num_ranks, num_cores(), kBreakdownRounds));
-  print(table.to_string(color));
-  print("\n");
+  say(table.folded(color));
+  say("\n");
   for (const std::string& line : words) print(list_item(line));
-  print(fmt::format("\ncps calculates less than ring: {}\n",
-                    ok ? paint("yes", Paint::kGreen, color) : paint("NO", Paint::kRed, color)));
+  say(fmt::format("\ncps calculates less than ring: {}\n",
+                  ok ? paint("yes", Paint::kGreen, color) : paint("NO", Paint::kRed, color)));
   return ok;
 }
 

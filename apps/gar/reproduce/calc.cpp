@@ -143,20 +143,20 @@ bool reproduce_calc(std::int64_t count, const Context& context, Json& document) 
   if (context.json) return ok;
 
   const bool color = use_color(context.color, stdout);
-  print(fmt::format(
+  say(fmt::format(
       "fig:calc: time per add and float, T / (x - 1) / S, when x vectors are reduced at once; paper: S = 1.5e8, "
       "its CPU;\n  here: S = {}, one thread (CPU time), {}, ordinary (cached) and streaming stores, the fastest of {} "
       "rounds\n\n",
       format_count(count), simd_name(), kNumRounds));
-  print(table.to_string(color));
-  print(fmt::format(
+  say(table.folded(color));
+  say(fmt::format(
       "\nfit of T = (x + 1) S delta + (x - 1) S gamma:\n  paper      {}\n  cached     {}\n  streaming  {}\n",
       paper_fit.text(), cached_fit.text(), streaming_fit.text()));
-  print("\nthe paper's points in gar fit, which accepts no negative parameter:\n" + paper_cpu.text("CPU") +
-        paper_gpu.text("GPU"));
-  print(fmt::format("\ncached stores: an add at x = {} takes {} of one at x = 2, at most {} demanded: {}\n",
-                    kMaxCalcFanIn, format_percent(ours[0].ratio()), format_percent(kMaxCalcRatio),
-                    ok ? paint("yes", Paint::kGreen, color) : paint("NO", Paint::kRed, color)));
+  say("\nthe paper's points in gar fit, which accepts no negative parameter:\n" + paper_cpu.text("CPU") +
+      paper_gpu.text("GPU"));
+  say(fmt::format("\ncached stores: an add at x = {} takes {} of one at x = 2, at most {} demanded: {}\n",
+                  kMaxCalcFanIn, format_percent(ours[0].ratio()), format_percent(kMaxCalcRatio),
+                  ok ? paint("yes", Paint::kGreen, color) : paint("NO", Paint::kRed, color)));
   return ok;
 }
 

@@ -174,23 +174,23 @@ bool reproduce_calc_on_gpu(std::int64_t asked, const Context& context, Json& doc
   if (context.json) return ok;
 
   const bool color = use_color(context.color, stdout);
-  print(fmt::format(
+  say(fmt::format(
       "fig:calc: time per add, T / (x - 1), when x vectors of S floats are reduced at once; paper: S = 1.5e8, K40c;\n"
       "  here: S = {}, {}, the fastest of {} rounds; pairwise: the same sums by x - 1 adds of two vectors, and how "
       "many "
       "times as long\n  they take\n\n",
       format_count(count), session->words(), kNumDeviceRounds));
-  print(table.to_string(color));
-  print(fmt::format("\na copy in the same rounds: {} (reads and writes)\n", format_memory_bandwidth(copy_bandwidth)));
-  print(fmt::format("\nfit of T = (x + 1) S delta + (x - 1) S gamma:\n  paper  {}\n  here   {}\n", paper_fit.text(),
-                    our_fit.text()));
-  print("\nthe same points in gar fit, which accepts no negative parameter:\n" + paper_profile.text("K40c") +
-        our_profile.text("here"));
+  say(table.folded(color));
+  say(fmt::format("\na copy in the same rounds: {} (reads and writes)\n", format_memory_bandwidth(copy_bandwidth)));
+  say(fmt::format("\nfit of T = (x + 1) S delta + (x - 1) S gamma:\n  paper  {}\n  here   {}\n", paper_fit.text(),
+                  our_fit.text()));
+  say("\nthe same points in gar fit, which accepts no negative parameter:\n" + paper_profile.text("K40c") +
+      our_profile.text("here"));
   if (!is_judged) {
-    print(fmt::format("\nnothing is demanded of fewer than {} floats\n", format_count(kJudgedCount)));
+    say(fmt::format("\nnothing is demanded of fewer than {} floats\n", format_count(kJudgedCount)));
     return ok;
   }
-  print(fmt::format(
+  say(fmt::format(
       "\nan add at x = {} takes {} of one at x = 2, at most {} demanded; the least bandwidth is {} of the copy's, at "
       "least {} demanded: {}\n",
       kMaxCalcFanIn, format_percent(ours.reduction.ratio()), format_percent(kMaxCalcRatio), format_percent(least_share),

@@ -92,7 +92,8 @@ bool reproduce_costmodel(const Context& context, Json& document) {
                {"abc paper", true},
                {"ours", true},
                {"error", true},
-               {"vs measured", true}});
+               {"vs measured", true}},
+              2);
   document["tolerance"] = kTolerance;
   document["cells"] = Json::array();
   for (const PaperBar& bar : paper_costmodel()) {
@@ -146,9 +147,9 @@ bool reproduce_costmodel(const Context& context, Json& document) {
        worst_abc <= kMaxAbcError + kRoundingOfStatement;
   document["max_error_against_measured"] = {{"genmodel", worst_genmodel}, {"abc", worst_abc}};
   if (!context.json) {
-    print("fig:costmodel: AllReduce of 1e8 floats below one switch, seconds\n\n");
-    print(table.to_string(color));
-    print(fmt::format(
+    say("fig:costmodel: AllReduce of 1e8 floats below one switch, seconds\n\n");
+    say(table.folded(color));
+    say(fmt::format(
         "\n{}largest error against the measured bars: GenModel {} (paper: 2.6%), (alpha,beta,gamma) {} (paper: 19.8%)\n"
         "{}\n"
         "tolerance of each bar: {}; {}\n",

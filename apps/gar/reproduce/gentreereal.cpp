@@ -105,7 +105,8 @@ std::optional<double> paper_ratio(const std::string& algorithm, std::int64_t ser
 void show_measured_real(const std::string& path, const std::map<std::int64_t, RealMeasured>& all,
                         const Context& context, Json& document) {
   Table table(
-      {{"servers", true}, {"floats", true}, {"algorithm"}, {"measured", true}, {"of the best", true}, {"paper", true}});
+      {{"servers", true}, {"floats", true}, {"algorithm"}, {"measured", true}, {"of the best", true}, {"paper", true}},
+      3);
   document["measured"] = Json::array();
   for (const auto& [servers, at] : all) {
     double best = at.seconds.begin()->second;
@@ -124,9 +125,9 @@ void show_measured_real(const std::string& path, const std::map<std::int64_t, Re
     }
   }
   if (context.json) return;
-  print(fmt::format("\nmeasured ({}), the largest vectors; relative to the fastest, here and in the paper\n\n",
-                    escaped(path)));
-  print(table.to_string(use_color(context.color, stdout)));
+  say(fmt::format("\nmeasured ({}), the largest vectors; relative to the fastest, here and in the paper\n\n",
+                  escaped(path)));
+  say(table.folded(use_color(context.color, stdout)));
 }
 
 }  // namespace
@@ -135,7 +136,7 @@ bool reproduce_gentreereal(const std::string& measured, const Context& context, 
   std::map<std::int64_t, RealMeasured> ours_measured;
   if (!measured.empty()) ours_measured = measured_all_reduces(read_measurements_file(measured), measured);
   bool ok = true;
-  Table table({{"servers", true}, {"algorithm"}, {"paper", true}, {"GenModel", true}, {"error", true}, {"plan"}});
+  Table table({{"servers", true}, {"algorithm"}, {"paper", true}, {"GenModel", true}, {"error", true}, {"plan"}}, 2);
   std::string winners;
   document["cells"] = Json::array();
   document["fastest"] = Json::array();
@@ -174,11 +175,10 @@ bool reproduce_gentreereal(const std::string& measured, const Context& context, 
   document["tolerance"] = kRealTolerance;
   if (!context.json) {
     const bool color = use_color(context.color, stdout);
-    print(
-        "table:gentreereal: AllReduce of 1e8 floats below one switch, seconds: measured in the paper, and by GenModel\n"
+    say("table:gentreereal: AllReduce of 1e8 floats below one switch, seconds: measured in the paper, and by GenModel\n"
         "  with the parameters of fig:costmodel, which is another series of measurements on the same servers\n\n");
-    print(table.to_string(color));
-    print(fmt::format(
+    say(table.folded(color));
+    say(fmt::format(
         "\n{}tolerance of each cell: {}, as much as the two series differ where they show the same; {}\n", winners,
         format_percent(kRealTolerance),
         ok ? paint("all in tolerance", Paint::kGreen, color) : paint("OUT OF TOLERANCE", Paint::kRed, color)));

@@ -350,16 +350,17 @@ void print_networks(const std::vector<SimuColumn>& columns, bool color) {
                  {"error", true},
                  {"speed-up paper", true},
                  {"ours", true},
-                 {""}});
+                 {""}},
+                2);
     for (const SimuColumn& column : columns) {
       if (column.network == info.name) add_rows(table, column);
     }
-    print(fmt::format("\n{}: {}\n\n{}", paint(info.name, Paint::kBold, color), info.what, table.to_string(color)));
+    say(fmt::format("\n{}: {}\n\n{}", paint(info.name, Paint::kBold, color), info.what, table.folded(color)));
   }
 }
 
 void print_list(const std::string& title, const std::vector<std::string>& lines) {
-  print(fmt::format("\n{}:{}\n", title, lines.empty() ? " nowhere" : ""));
+  say(fmt::format("\n{}:{}\n", title, lines.empty() ? " nowhere" : ""));
   for (const std::string& line : lines) print(list_item(line));
 }
 
@@ -372,10 +373,9 @@ void print_laws(const std::vector<SimuColumn>& columns, bool color) {
                    Cell(fmt::format("{:.2f}%", 100 * group.worst), ok ? Paint::kGreen : Paint::kRed), group.formula});
     differences.push_back(fmt::format("{}: {}", group.what, group.difference));
   }
-  print(
-      "\nlaws that the paper's cells follow (the paper does not state them). a b g d e for alpha to epsilon; _s Middle "
+  say("\nlaws that the paper's cells follow (the paper does not state them). a b g d e for alpha to epsilon; _s Middle "
       "SW, _r Root SW;\nring: K steps in each half with latency L, B seconds per float on the busiest link\n\n");
-  print(table.to_string(color));
+  say(table.folded(color));
   print("\n" + list_item(kFoundFrom));
   print_list("how these laws differ from what we simulate", differences);
 }
@@ -390,10 +390,9 @@ void print_groups(const std::vector<SimuColumn>& columns, bool color) {
          fmt::format("{:g} to {:g}", group.least, group.most),
          group.must_agree ? "agree" : "no agreement; limits are our own"});
   }
-  print(
-      "\nwhat we simulate against the paper's cells; limits on trees are those of our own simulation, for changes of "
+  say("\nwhat we simulate against the paper's cells; limits on trees are those of our own simulation, for changes of "
       "it\n\n");
-  print(table.to_string(color));
+  say(table.folded(color));
 }
 
 void print_statements(const std::vector<SimuColumn>& columns) {
@@ -410,13 +409,13 @@ void print_statements(const std::vector<SimuColumn>& columns) {
     speedups +=
         fmt::format("{}{:.1f} ({:.1f}) at {}", speedups.empty() ? "" : ", ", s.ours, s.paper, format_count(s.size));
   }
-  print(fmt::format("\nlargest speed-up over a cell of ring, cps or rhd, simulated (paper): {}\n", speedups));
+  say(fmt::format("\nlargest speed-up over a cell of ring, cps or rhd, simulated (paper): {}\n", speedups));
   print_list("plans outside the table that beat GenTree in our simulation", beaten(columns));
 }
 
 void print_verdict(const std::string& statement, const std::vector<std::string>& failures, bool color) {
-  print(fmt::format("  {}: {}\n", statement,
-                    failures.empty() ? paint("yes", Paint::kGreen, color) : paint("NO", Paint::kRed, color)));
+  say(fmt::format("  {}: {}\n", statement,
+                  failures.empty() ? paint("yes", Paint::kGreen, color) : paint("NO", Paint::kRed, color)));
   for (const std::string& failure : failures) print(list_item(failure));
 }
 
@@ -441,8 +440,7 @@ bool reproduce_gentreesimu(const Context& context, Json& document) {
   fill_document(document, columns);
   if (context.json) return ok;
   const bool color = use_color(context.color, stdout);
-  print(
-      "table:gentreesimu: seconds in the paper, by the law that its cells follow, and in our simulation; errors "
+  say("table:gentreesimu: seconds in the paper, by the law that its cells follow, and in our simulation; errors "
       "against "
       "the paper;\nspeed-up is that of gentree over the algorithm\n\n"
       "not in the paper's table: hcps (on one switch with the factors of table:gtplan, on trees the best flat one "
@@ -454,7 +452,7 @@ bool reproduce_gentreesimu(const Context& context, Json& document) {
   print_laws(columns, color);
   print_groups(columns, color);
   print_statements(columns);
-  print("\nchecks:\n");
+  say("\nchecks:\n");
   print_verdict(fmt::format("every law is within {} of the paper's cells", format_percent(kLawTolerance)), wrong_laws,
                 color);
   print_verdict("every simulated cell is within the limits of its kind", outside, color);

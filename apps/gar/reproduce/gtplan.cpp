@@ -192,7 +192,7 @@ std::string rows_text(const std::vector<PlanEntry>& entries, bool color) {
                {"paper"},
                {"ours"},
                {"agreement"},
-               {"paper's choice", true},
+               {"paper's", true},
                {"ours", true}});
   const char* network = "";
   const PaperRow* row = nullptr;
@@ -204,7 +204,7 @@ std::string rows_text(const std::vector<PlanEntry>& entries, bool color) {
     network = e.row->network;
     row = e.row;
   }
-  return table.to_string(color);
+  return table.folded(color);
 }
 
 }  // namespace
@@ -220,18 +220,17 @@ bool reproduce_gtplan(const Context& context, Json& document) {
   if (context.json) return s.ok();
 
   const bool color = use_color(context.color, stdout);
-  print(
-      "table:gtplan: what GenTree takes at every kind of switch; seconds of the switch's own stages under the "
+  say("table:gtplan: what GenTree takes at every kind of switch; seconds of the switch's own stages under the "
       "model\n\n");
-  print(rows_text(entries, color));
-  print("\nwhere they differ, and what the model says:\n");
+  say(rows_text(entries, color));
+  say("\nwhere they differ, and what the model says:\n");
   for (const PlanEntry& e : entries) {
     if (e.agreement == Agreement::kExact) continue;
     print(list_item(fmt::format("{} at {}: {}", e.place(), format_count(e.size), reason(entries, e))));
   }
-  print(fmt::format("\ntype agrees in {} of {}, exact factors in {} of {}, ACPS {} of {}\n", s.type, s.choices, s.exact,
-                    s.choices, s.acps_agree, s.acps));
-  print(fmt::format(
+  say(fmt::format("\ntype agrees in {} of {}, exact factors in {} of {}, ACPS {} of {}\n", s.type, s.choices, s.exact,
+                  s.choices, s.acps_agree, s.acps));
+  say(fmt::format(
       "tolerance: type in {}, exact in {}, ACPS in {} at least; {}\n", kMinType, kMinExact, kNumAcps,
       s.ok() ? paint("in tolerance", Paint::kGreen, color) : paint("OUT OF TOLERANCE", Paint::kRed, color)));
   return s.ok();

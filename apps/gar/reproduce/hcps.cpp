@@ -220,7 +220,7 @@ Json tree_json(const TreePlacement& tree) {
 
 void print_tree(const TreePlacement& tree, bool color) {
   const std::int64_t blocks = tree.topology.num_servers();
-  print(fmt::format("\n{}, blocks A to {}\n", tree.topology.name(), letter(blocks - 1)));
+  say(fmt::format("\n{}, blocks A to {}\n", tree.topology.name(), letter(blocks - 1)));
   for (const SwitchPlacement& s : tree.switches) {
     Table table({{"server", true}, {"before"}, {"after, Algorithm 1"}, {"after, our gentree"}});
     const std::size_t width = share_width(s);
@@ -229,8 +229,8 @@ void print_tree(const TreePlacement& tree, bool color) {
                      blocks_text(s.basic.initial_place[i], blocks), blocks_text(s.basic.final_place[i], blocks),
                      i < s.ours.size() ? shares_text(s.ours[i], s.block_units, width) : "-"});
     }
-    print(fmt::format("\nplacement of {}\n{}{}\n", s.basic.name, table.to_string(color), statement(s)));
-    for (const std::string& problem : s.problems) print(paint("WRONG: " + problem, Paint::kRed, color) + "\n");
+    say(fmt::format("\nplacement of {}\n{}{}\n", s.basic.name, table.folded(color), statement(s)));
+    for (const std::string& problem : s.problems) say(paint("WRONG: " + problem, Paint::kRed, color) + "\n");
   }
 }
 
@@ -249,10 +249,10 @@ bool reproduce_hcps(const Context& context, Json& document) {
   }
   if (context.json) return ok;
   const bool color = use_color(context.color, stdout);
-  print("fig:hcps: the blocks that servers are responsible for before and after each switch (* for the others)\n");
+  say("fig:hcps: the blocks that servers are responsible for before and after each switch (* for the others)\n");
   for (const TreePlacement& tree : trees) print_tree(tree, color);
-  print(fmt::format("\nevery block is reduced exactly once at every switch, shares differ by one block at most: {}\n",
-                    ok ? paint("yes", Paint::kGreen, color) : paint("NO", Paint::kRed, color)));
+  say(fmt::format("\nevery block is reduced exactly once at every switch, shares differ by one block at most: {}\n",
+                  ok ? paint("yes", Paint::kGreen, color) : paint("NO", Paint::kRed, color)));
   return ok;
 }
 

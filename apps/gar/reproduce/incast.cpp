@@ -260,10 +260,10 @@ void show_measured_incast(const MeshFile& file, const Shape& paper, const Contex
                           {"fit", profile ? fit_json(free_level(profile->levels.front())) : Json(nullptr)},
                           {"words", words}};
   if (context.json) return;
-  print(fmt::format("\nmeasured ({}): a mesh of x servers, and a shift, in which everyone has one sender at a time\n\n",
-                    escaped(path)));
-  print(table.to_string(use_color(context.color, stdout)));
-  print("\n");
+  say(fmt::format("\nmeasured ({}): a mesh of x servers, and a shift, in which everyone has one sender at a time\n\n",
+                  escaped(path)));
+  say(table.folded(use_color(context.color, stdout)));
+  say("\n");
   for (const std::string& line : words) print(list_item(line));
 }
 
@@ -310,21 +310,21 @@ bool reproduce_incast(const std::string& measured, const Context& context, Json&
   document["tolerance"] = kIncastTolerance;
   if (!context.json) {
     const bool color = use_color(context.color, stdout);
-    print(fmt::format(
+    say(fmt::format(
         "fig:incast: x servers, everyone receives 2e7 floats from all others; extra time of the paper's meshes, and by "
         "our fit;\n  the time without incast is assumed to be {} (10 Gbit/s), rise = extra / that, errors are of the "
         "sum\n\n",
         format_seconds(PaperIncast::kBaseSeconds)));
-    print(table.to_string(color));
+    say(table.folded(color));
     print("\n" + list_item("paper: " + shape_words(curve, shape)) + list_item("fit: " + fit_words(level, curve.beta)));
-    print(fmt::format(
+    say(fmt::format(
         "\ntolerance of each point: {}; {}\n", format_percent(kIncastTolerance),
         ok ? paint("all in tolerance", Paint::kGreen, color) : paint("OUT OF TOLERANCE", Paint::kRed, color)));
   }
   if (file) {
     show_measured_incast(*file, shape, context, document);
   } else if (!context.json) {
-    print("\nyour own network beside it: gar fit --save net.json, then gar reproduce fig:incast --measured net.json\n");
+    say("\nyour own network beside it: gar fit --save net.json, then gar reproduce fig:incast --measured net.json\n");
   }
   return ok;
 }

@@ -98,11 +98,10 @@ bool reproduce_model_five(const Context& context, Json& document) {
   document["best"] = {{"paper", paper_best}, {"ours", our_best}};
   if (context.json) return ok;
   const bool color = use_color(context.color, stdout);
-  print(
-      "fig:model_five: share of each term in an AllReduce of 1e8 floats on 12 servers below one switch, by GenModel;\n"
+  say("fig:model_five: share of each term in an AllReduce of 1e8 floats on 12 servers below one switch, by GenModel;\n"
       "  errors in percent of the whole\n\n");
-  print(table.to_string(color));
-  print(fmt::format(
+  say(table.folded(color));
+  say(fmt::format(
       "\nlargest share of link time and adding, hence the least beside them: {} in the paper, {} here\n"
       "largest error {:.3f}, tolerance of each cell {:.3f}; {}\n",
       paper_best, our_best, 100 * worst, 100 * kShareTolerance,

@@ -228,7 +228,7 @@ std::string seconds_table(const std::vector<PlannerRow>& rows, bool color) {
     table.add_row(std::move(cells));
     network = row.network;
   }
-  return table.to_string(color);
+  return table.folded(color);
 }
 
 std::string gap_table(const std::vector<PlannerRow>& rows, bool color) {
@@ -248,11 +248,11 @@ std::string gap_table(const std::vector<PlannerRow>& rows, bool color) {
                    format_seconds(row.gap.latency, 3), format_seconds(row.gap.busiest, 3),
                    format_seconds(row.gap.fill, 3), row.gap.resource});
   }
-  return table.to_string(color);
+  return table.folded(color);
 }
 
 void print_list(const char* title, const std::vector<std::string>& lines) {
-  print(fmt::format("\n{}:{}\n", title, lines.empty() ? " nowhere" : ""));
+  say(fmt::format("\n{}:{}\n", title, lines.empty() ? " nowhere" : ""));
   for (const std::string& line : lines) print(list_item(line));
 }
 
@@ -279,19 +279,19 @@ bool reproduce_planners(const Context& context, Json& document) {
   if (context.json) return wrong.empty();
 
   const bool color = use_color(context.color, stdout);
-  print("planners: predicted seconds by GenModel; hring and hcps flat, in their best factorisation\n\n");
-  print(seconds_table(rows, color));
-  print(fmt::format("\nat {} floats, what GenTree+ takes beyond the lower bound:\n\n",
-                    format_count(kPlannerSizes.back())));
-  print(gap_table(rows, color));
-  print(fmt::format("\nwithin {} of the bound: {} of {} networks\n", format_percent(kAim - 1), within,
-                    kPlannerNetworks.size()));
+  say("planners: predicted seconds by GenModel; hring and hcps flat, in their best factorisation\n\n");
+  say(seconds_table(rows, color));
+  say(fmt::format("\nat {} floats, what GenTree+ takes beyond the lower bound:\n\n",
+                  format_count(kPlannerSizes.back())));
+  say(gap_table(rows, color));
+  say(fmt::format("\nwithin {} of the bound: {} of {} networks\n", format_percent(kAim - 1), within,
+                  kPlannerNetworks.size()));
   for (const PlannerRow& row : rows) {
     if (is_largest(row) && row.ratio() > kAim) print(list_item(gap_words(row)));
   }
   print_list("where hring or hcps beats GenTree", losses);
-  print(rearrangement);
-  print(fmt::format(
+  say(rearrangement);
+  say(fmt::format(
       "\nGenTree takes no longer than ring, cps and rhd (it ties {}), GenTree+ no longer than anything: {}\n",
       ties(rows), wrong.empty() ? paint("yes", Paint::kGreen, color) : paint("NO", Paint::kRed, color)));
   for (const std::string& line : wrong) print(list_item(line));

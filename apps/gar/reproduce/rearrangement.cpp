@@ -126,7 +126,7 @@ std::string report_rearrangement(const Context& context, Json& document) {
   return fmt::format(
       "\ncdc384, communication (alpha, beta, epsilon) of GenTree with and without rearrangement, whole plan and top "
       "level:\n\n{}\n{}{}",
-      table.to_string(color),
+      table.folded(color),
       reasons.empty() ? "" : fmt::format("why the whole plan saves less than {}:\n", format_percent(kStated)), reasons);
 }
 

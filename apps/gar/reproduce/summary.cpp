@@ -115,7 +115,7 @@ std::string summary_table(const std::vector<ReproductionSummary>& summaries, boo
     table.add_row({s.target, Cell(s.in_tolerance ? "yes" : "NO", s.in_tolerance ? Paint::kGreen : Paint::kRed),
                    s.agrees.empty() ? "-" : s.agrees, s.differs.empty() ? "-" : s.differs, s.basis});
   }
-  return table.to_string(color);
+  return table.folded(color);
 }
 
 }  // namespace gar::cli

@@ -21,20 +21,39 @@
 namespace gar::cli {
 namespace {
 
+/// What to think of times of ranks that we have started on this host; empty: nothing.
+std::string placement_words(const BenchConfig& config, const World& world) {
+  const bool is_local = !current_mpi_job() || is_started_by_us();
+  if (!is_local || config.device != Device::kCpu) return "";
+  if (world.size() > num_cores()) {
+    return fmt::format("rough: {} ranks share {} core{}, so that short vectors take what the scheduler makes of them",
+                       world.size(), num_cores(), num_cores() == 1 ? "" : "s");
+  }
+  return config.has_native() ? "no rank is bound to a core, so that native can look slow by chance; an mpirun of your "
+                               "own binds them: mpirun --bind-to core -n N gar bench ..."
+                             : "";
+}
+
 /// Rank 0's voice.
 class Printer {
  public:
   Printer(const BenchConfig& config, const Context& context, const World& world)
-      : config_(config), is_json_(context.json), is_csv_(context.csv), color_(use_color(context.color, stdout)) {
+      : config_(config),
+        layout_(bench_layout(config)),
+        is_json_(context.json),
+        is_csv_(context.csv),
+        color_(use_color(context.color, stdout)) {
     record_.num_ranks = world.size();
     record_.world = world.words();
+    placement_ = placement_words(config, world);
+    if (!placement_.empty()) record_.notes.push_back(placement_);
   }
 
   void begin() const {
     if (is_csv_) {
       write(bench_csv_titles());
     } else if (!is_json_) {
-      write(bench_header(config_, record_.world));
+      write(bench_header(config_, record_.world, placement_, layout_));
     }
   }
   BenchWatch watch() {
@@ -45,13 +64,13 @@ class Printer {
       if (is_csv_) {
         write(bench_csv_line(r));
       } else if (!is_json_) {
-        write(bench_line(r, color_));
+        write(bench_line(r, color_, layout_));
       }
     };
     out.on_note = [this](const std::string& note) {
       progress_.clear();
       record_.notes.push_back(note);
-      if (!is_json_ && !is_csv_) write(fmt::format("# {}\n", note));
+      if (!is_json_ && !is_csv_) write(layout_.is_wide ? fmt::format("# {}\n", escaped(note)) : commented(note));
     };
     if (progress_.is_visible()) {
       out.on_progress = [this](const std::string& text) { progress_.show(text + " (Ctrl-C ends it)"); };
@@ -65,7 +84,7 @@ class Printer {
     if (is_json_) {
       print(document);
     } else if (!is_csv_) {
-      write(bench_footer(record_.results, outcome));
+      write(bench_footer(record_.results, outcome, layout_));
     }
     if (!config_.json_file.empty()) {
       save_file(config_.json_file, [&](std::ostream& file) { file << document; });
@@ -79,9 +98,11 @@ class Printer {
     std::fflush(stdout);
   }
   const BenchConfig& config_;
+  BenchLayout layout_;
   bool is_json_;
   bool is_csv_;
   bool color_;
+  std::string placement_;
   ProgressLine progress_{{.first = std::chrono::seconds(1), .every = std::chrono::milliseconds(200)}};
   BenchRecord record_;
 };

@@ -326,12 +326,19 @@ BenchConfig parse_bench(const BenchArgs& args) {
   out.in_place = args.in_place;
   out.reproducible = args.reproducible;
   out.collective = collective_option(args.collective);
-  out.device = !args.gpus.empty() && can_use_cuda() ? Device::kCuda : parse_device(args.device);
+  // Under an mpirun of the user's -g 1 says what is so anyway: one rank in every process.
+  const bool is_in_job = current_mpi_job() && !is_started_by_us();
+  const bool is_one_each = is_in_job && args.gpus == "1";
+  if (is_in_job && !args.gpus.empty() && !is_one_each) {
+    throw UsageError(fmt::format("-g '{}' under mpirun: expected -g 1, one rank in each of its processes", args.gpus));
+  }
+  const bool wants_gpus = !args.gpus.empty() && !is_one_each;
+  out.device = wants_gpus && can_use_cuda() ? Device::kCuda : parse_device(args.device);
   out.cases = parse_cases(args, out.collective, out.device);
   out.transport = parse_transport(args.transport, out.device);
   out.entries = parse_entries(args);
   if (!args.timeout.empty()) out.timeout_s = parse_timeout(args.timeout);
-  if (!args.gpus.empty()) {
+  if (wants_gpus) {
     if (!args.local.empty()) throw UsageError("only one of -g and --local is needed: both say how many processes");
     out.local = static_cast<int>(parse_whole("-g", args.gpus, {1, kMaxLocal}));
   }

@@ -1,120 +1,161 @@
 // gar diagnose: are these results normal for this network, and if not, what is at fault?
 #include <fmt/format.h>
 
+#include <charconv>
 #include <iostream>
 #include <memory>
 
+#include "apps/gar/cli/network.hpp"
 #include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/diagnose_report.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
-#include "gar/fit_report.hpp"
+#include "gar/link_limit.hpp"
 #include "gar/profile_io.hpp"
 #include "gar/results_io.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar::cli {
 namespace {
 
 struct DiagnoseArgs {
-  std::string profile;
-  std::string results;  ///< "standard input" where that is read
+  NetworkArgs network;
+  std::string results;
+  std::string file;  ///< the same, as a word by itself
   std::string ranks;
-  bool is_standard_input = false;
+  std::string share;
 };
 
-/// The number of ranks, and where it comes from.
+/// What is judged, and what by.
+struct Case {
+  std::string network;  ///< as typed
+  std::string network_words;
+  std::int64_t num_servers = 0;
+  std::string file;
+  Results results;
+};
+
 struct RankCount {
   std::int64_t count = 0;
   std::string source;
 };
 
-RankCount count_ranks(const DiagnoseArgs& args, const Results& results, const Profile& profile) {
-  const std::int64_t known = profile.topology.num_servers();
-  RankCount out{known, "the profile"};
+RankCount count_ranks(const DiagnoseArgs& args, const Case& found) {
+  RankCount out{found.num_servers, found.network_words};
   if (!args.ranks.empty()) out = {parse_ranks(args.ranks), "--ranks"};
-  if (results.num_ranks > 0) {
-    if (!args.ranks.empty() && out.count != results.num_ranks) {
+  if (found.results.num_ranks > 0) {
+    if (!args.ranks.empty() && out.count != found.results.num_ranks) {
       throw UsageError(
-          fmt::format("--ranks {}: {} says {}; leave --ranks out", args.ranks, args.results, results.num_ranks));
+          fmt::format("--ranks {}: {} says {}; leave --ranks out", args.ranks, found.file, found.results.num_ranks));
     }
-    out = {results.num_ranks, args.results};
+    out = {found.results.num_ranks, found.file};
   }
   if (out.count < 2) {
     throw InvalidArgument(fmt::format("{} rank according to {}: nothing passes any link; expected 2 to {}", out.count,
-                                      out.source, known));
+                                      out.source, found.num_servers));
   }
-  if (out.count > known) {
-    throw InvalidArgument(fmt::format(
-        "{} ranks according to {}, but {} knows {} servers; expected results of 2 to {} ranks, or a profile of more",
-        out.count, out.source, args.profile, known, known));
+  if (out.count > found.num_servers) {
+    throw InvalidArgument(
+        fmt::format("{} ranks according to {}, but {} has {} servers; expected results of 2 to {} "
+                    "ranks, or a larger network",
+                    out.count, out.source, found.network, found.num_servers, found.num_servers));
   }
   return out;
 }
 
-/// Everything that is printed.
-struct DiagnoseReport {
-  const DiagnoseArgs& args;
-  const Results& results;
-  const std::vector<Observation>& observations;  ///< one per row of the results
-  RankCount ranks;
-  Diagnosis diagnosis;  ///< with one row per observation
-};
-
-Paint paint_of(Verdict verdict) {
-  if (verdict == Verdict::kUnknown) return Paint::kYellow;
-  return verdict == Verdict::kNormal ? Paint::kGreen : Paint::kRed;
+Results read(const std::string& file) {
+  return file == "-" ? read_results(std::cin, "standard input") : read_results_file(file);
 }
 
-void print_diagnosis(const DiagnoseReport& report, bool color) {
-  const auto& [args, results, observations, ranks, diagnosis] = report;
-  print(fmt::format("{}: {}, {} ranks (as {} says)\n\n", escaped(args.results), results.format, ranks.count,
-                    ranks.source == args.results ? "it" : escaped(ranks.source)));
-  Table table(
-      {{"size", true}, {"algorithm"}, {"measured", true}, {"expected", true}, {"ratio", true}, {"verdict"}, {"of"}});
-  bool has_assumed = false;
-  for (std::size_t i = 0; i < observations.size(); ++i) {
-    const Residual& r = diagnosis.rows[i];
-    const ResultRow& row = results.rows[i];
-    const Verdict verdict = verdict_of(r, diagnosis);
-    has_assumed = has_assumed || row.algorithm.empty();
-    table.add_row({format_bytes(row.bytes), to_string(observations[i].algorithm) + (row.algorithm.empty() ? "?" : ""),
-                   format_seconds(r.measured_s), format_seconds(r.fitted_s),
-                   fmt::format("{:.2f}", r.measured_s / r.fitted_s),
-                   Cell(std::string(to_string(verdict)), paint_of(verdict)), row.label});
-  }
-  print(table.to_string(color) + "\n");
-  if (has_assumed) {
-    print(
-        list_item("?: the results do not say which algorithm ran; they are judged against the one that the model "
-                  "finds best at that size, the least that can be expected"));
-  }
-  for (const std::string& line : diagnosis.words) print(list_item(line));
-  if (!diagnosis.is_judged) {
-    print(paint("\nNOT judged: this profile is too rough\n", Paint::kYellow, color));
-  } else if (!diagnosis.is_normal) {
-    print(paint("\nNOT normal for this network\n", Paint::kRed, color));
-  }
+DiagnosedResults described(const Case& found, const RankCount& ranks) {
+  return {found.results, found.file, ranks.count, ranks.source};
 }
 
-int diagnose_results(const DiagnoseArgs& args, const Context& context) {
-  const Profile profile = read_profile_file(args.profile);
-  const Results results =
-      args.is_standard_input ? read_results(std::cin, args.results) : read_results_file(args.results);
-  const RankCount ranks = count_ranks(args, results, profile);
-  const std::vector<Observation> observations = observations_of(results.rows, profile.topology, ranks.count);
-  const DiagnoseReport report{args, results, observations, ranks, diagnose(profile, observations)};
+int exit_code(bool is_judged, bool is_normal) {
+  if (!is_judged) return kExitBadInput;
+  return is_normal ? kExitOk : kExitCheckFailed;
+}
+
+int judge_by_profile(const Profile& profile, const Case& found, const RankCount& ranks, const Context& context) {
+  const std::vector<Observation> observations = observations_of(found.results.rows, profile.topology, ranks.count);
+  Diagnosis diagnosis = diagnose(profile, observations);
+  add_loss(found.results.rows, diagnosis);
   if (context.json) {
-    print(diagnose_document({.profile_file = args.profile,
-                             .results_file = args.results,
-                             .results = results,
+    print(diagnose_document({.profile_file = found.network,
+                             .results_file = found.file,
+                             .results = found.results,
                              .observations = observations,
                              .num_ranks = ranks.count,
-                             .diagnosis = report.diagnosis}));
+                             .diagnosis = diagnosis}));
+  } else if (context.csv) {
+    print(diagnose_csv(described(found, ranks), observations, diagnosis));
   } else {
-    print_diagnosis(report, use_color(context.color, stdout));
+    print(diagnose_text(described(found, ranks), observations, diagnosis, use_color(context.color, stdout)));
   }
-  if (!report.diagnosis.is_judged) return kExitBadInput;
-  return report.diagnosis.is_normal ? kExitOk : kExitCheckFailed;
+  return exit_code(diagnosis.is_judged, diagnosis.is_normal);
+}
+
+int judge_by_links(const Topology& topology, double share, const Case& found, const RankCount& ranks,
+                   const Context& context) {
+  LimitDiagnosis diagnosis = diagnose_by_links(topology, found.results.rows, ranks.count, share);
+  if (const std::string loss = words_of_loss(found.results.rows); !diagnosis.is_normal && !loss.empty()) {
+    diagnosis.words.push_back(loss);
+  }
+  if (context.json) {
+    print(diagnose_limit_document({.topology = found.network,
+                                   .results_file = found.file,
+                                   .results = found.results,
+                                   .num_ranks = ranks.count,
+                                   .diagnosis = diagnosis}));
+  } else if (context.csv) {
+    print(diagnose_csv(described(found, ranks), diagnosis));
+  } else {
+    print(diagnose_text(described(found, ranks), diagnosis, use_color(context.color, stdout)));
+  }
+  return exit_code(diagnosis.is_judged, diagnosis.is_normal);
+}
+
+/// "70%" or "0.7".
+double parse_share(const std::string& text) {
+  if (text.empty()) return kUsualShare;
+  const bool is_percent = text.ends_with('%');
+  double value = 0;
+  const char* end = text.data() + text.size() - (is_percent ? 1 : 0);
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (is_percent) value /= 100;
+  if (error != std::errc() || at != end || !(value > 0 && value <= 1)) {
+    throw UsageError(fmt::format("--at-least '{}': expected a share such as 70% or 0.7", text));
+  }
+  return value;
+}
+
+int run(const DiagnoseArgs& args, const Context& context) {
+  const auto& [topology, profile] = args.network;
+  if (topology.empty() == profile.empty()) {
+    throw UsageError(fmt::format(
+        "{} -p or -t: a profile that gar fit wrote when the network was well, or a network as it should be, such as "
+        "star:12@100Gbit/s,2us",
+        topology.empty() ? "expected" : "expected only one of"));
+  }
+  if (args.results.empty() == args.file.empty()) {
+    throw UsageError(args.file.empty() ? "expected the results of a benchmark: a file, or - for standard input"
+                                       : "expected one file of results: leave --results out");
+  }
+  const std::string& file = args.file.empty() ? args.results : args.file;
+  const double share = parse_share(args.share);
+  if (!args.share.empty() && topology.empty()) {
+    throw UsageError("--at-least is for -t; a profile knows by itself what is normal");
+  }
+  const std::string source = file == "-" ? "standard input" : file;
+  if (!profile.empty()) {
+    const Profile known = read_profile_file(profile);
+    const Case found{profile, "the profile", known.topology.num_servers(), source, read(file)};
+    return judge_by_profile(known, found, count_ranks(args, found), context);
+  }
+  const Topology known = load_topology(topology);
+  const Case found{topology, "-t", known.num_servers(), source, read(file)};
+  return judge_by_links(known, share, found, count_ranks(args, found), context);
 }
 
 }  // namespace
@@ -123,29 +164,32 @@ void add_diagnose(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand(
       "diagnose", "Say whether measured AllReduces are normal for a network, and what is at fault");
   auto args = std::make_shared<DiagnoseArgs>();
-  verb.add_option("-p,--profile", args->profile, "What is known about the network: a file that gar fit wrote")
-      ->type_name("FILE")
-      ->required();
-  verb.add_option(
-          "--results", args->results,
-          "What was measured: the output of gar bench (text or --json), all_reduce_perf or osu_allreduce; - for "
-          "standard input")
-      ->type_name("FILE")
-      ->required();
-  verb.add_option("--ranks", args->ranks, "Ranks of the results, where the file does not say (default: the profile's)")
+  verb.add_option("-p,--profile", args->network.profile,
+                  "What is known about the network: a file that gar fit wrote when it was well")
+      ->type_name("FILE");
+  verb.add_option("-t,--topology", args->network.topology,
+                  "Without a profile: the network as it should be, such as star:12@100Gbit/s,2us")
+      ->type_name("T");
+  verb.add_option("FILE", args->file,
+                  "What was measured: the output of gar bench (text or --json), all_reduce_perf, osu_allreduce or "
+                  "IMB-MPI1; - for standard input")
+      ->type_name("");
+  verb.add_option("--results", args->results, "The same as FILE")->type_name("FILE");
+  verb.add_option("--ranks", args->ranks, "Ranks of the results, where the file does not say (default: the network's)")
       ->type_name("N");
+  verb.add_option(
+          "--at-least", args->share,
+          fmt::format("With -t: the share of the links' speed that is normal (default {:.0f}%)", 100 * kUsualShare))
+      ->type_name("SHARE");
   add_output_options(verb, context);
-  set_examples(
-      verb, {{"is today's benchmark normal?",
-              "gar bench --local 4 --json > today.json; gar diagnose -p net.json --results today.json"},
-             {"the output of nccl-tests or of osu_allreduce", "gar diagnose -p net.json --results osu.txt --ranks 8"},
-             {"without a file", "mpirun -n 8 ./osu_allreduce | gar diagnose -p net.json --results -"}});
-  on_run(verb, context, [args, &context] {
-    DiagnoseArgs all = *args;
-    all.is_standard_input = all.results == "-";
-    if (all.is_standard_input) all.results = "standard input";
-    return diagnose_results(all, context);
-  });
+  add_csv_option(verb, context);
+  set_examples(verb, {{"is today's benchmark normal?",
+                       "gar bench --local 4 --json > today.json; gar diagnose -p net.json today.json"},
+                      {"12 hosts with 100 Gbit/s, and nobody has measured them before",
+                       "gar diagnose -t star:12@100Gbit/s,2us nccl.txt"},
+                      {"the output of nccl-tests or of osu_allreduce", "gar diagnose -p net.json osu.txt --ranks 8"},
+                      {"without a file", "mpirun -n 8 ./osu_allreduce | gar diagnose -p net.json -"}});
+  on_run(verb, context, [args, &context] { return run(*args, context); });
 }
 
 }  // namespace gar::cli

@@ -13,6 +13,7 @@
 #include "apps/gar/verbs/ranks.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/fit_report.hpp"
+#include "apps/gar/views/profile_show.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/files.hpp"
@@ -39,11 +40,13 @@ int conclude(const Measurements& measurements, const FitConfig& config, const Co
   }
   if (context.json) {
     print(fit_document(report));
+  } else if (context.csv) {
+    print(profile_csv(report.profile));
   } else {
     print(fit_text(report, use_color(context.color, stdout)));
     if (!config.output.empty()) {
-      print(fmt::format("\nwritten to {}; use it with: gar predict -p {} --size 4MB\n", escaped(config.output),
-                        shell_word(config.output)));
+      say(fmt::format("\nwritten to {}; use it with: gar predict -p {} --size 4MB\n", escaped(config.output),
+                      shell_word(config.output)));
     }
   }
   std::fflush(stdout);
@@ -147,6 +150,7 @@ void add_fit(CLI::App& program, Context& context) {
   auto args = std::make_shared<FitArgs>();
   add_fit_options(verb, *args);
   add_output_options(verb, context);
+  add_csv_option(verb, context);
   set_examples(verb,
                {{"the ranks of a cluster, for five minutes", "mpirun -n 16 gar fit --budget 5min -o profile.json"},
                 {"4 processes of this host, and how well what was not fitted is predicted",

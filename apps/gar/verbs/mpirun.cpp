@@ -1,14 +1,16 @@
 // gar mpirun: runs an MPI program that knows nothing of gar on our collectives (docs/preload.md). It finds out which
 // MPI the launcher starts, finds the preload library for it, and runs the launcher, which hands the settings to all
-// ranks. Inside of a job it becomes the program.
+// ranks. Inside of a job it becomes the program; rank 0 stays behind it, to say so if the program was not reached.
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -34,6 +36,8 @@ namespace gar::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr rlimit kNoCore{0, 0};
 
 struct MpirunArgs {
   std::string profile;
@@ -276,6 +280,16 @@ void print_command(const Launcher& launcher, const std::vector<std::string>& wor
   print(fmt::format("{}\n", fmt::join(shown, " ")));
 }
 
+/// Ends as the program has ended.
+int end_as(int code) {
+  const int signal = code - 128;
+  if (signal <= 0 || signal >= NSIG) return code;
+  setrlimit(RLIMIT_CORE, &kNoCore);
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+  return code;
+}
+
 int run(const MpirunArgs& args, const std::vector<std::string>& command) {
   if (command.empty()) {
     throw UsageError("nothing to run; expected a launcher and its words, as in: gar mpirun mpirun -n 8 ./program");
@@ -288,20 +302,35 @@ int run(const MpirunArgs& args, const std::vector<std::string>& command) {
     return kExitOk;
   }
   const Sign sign;
-  if (launcher.way != Way::kBecome) settings[environment::kMpirun.name] = sign.name();
+  const std::optional<MpiJob> job = current_mpi_job();
+  const bool stays = launcher.way != Way::kBecome || (job && job->rank == 0);
+  if (stays) settings[environment::kMpirun.name] = sign.name();
   const std::vector<std::string> words = words_of(launcher, command, settings);
   if (launcher.way != Way::kWords) {
     for (const auto& [name, value] : settings) setenv(name.c_str(), value.c_str(), 1);
   }
-  if (launcher.way == Way::kBecome) become(words);
+  if (!stays) become(words);
   const int code = run_and_wait(words, print_failure);
   const auto disabled = settings.find(environment::kDisable.name);
   if (code == kExitOk && sign.is_missing() && (disabled == settings.end() || disabled->second != "1")) {
-    print_failure(
-        "warning: no rank on this host was reached: the program has not called MPI_Init, is linked statically, or "
-        "something on the way to it drops LD_PRELOAD (ranks on other hosts say for themselves what they did)");
+    print_failure(fmt::format(
+        "warning: {}: the program has not called MPI_Init, is linked statically, or something on the way to "
+        "it drops LD_PRELOAD{}",
+        launcher.way == Way::kBecome ? "rank 0 was not reached" : "no rank on this host was reached",
+        launcher.way == Way::kBecome ? "" : " (ranks on other hosts say for themselves what they did)"));
   }
-  return code;
+  return launcher.way == Way::kBecome ? end_as(code) : code;
+}
+
+/// All ranks of a job see the same error; one of them says it.
+int run_once(const MpirunArgs& args, const std::vector<std::string>& command) {
+  const std::optional<MpiJob> job = current_mpi_job();
+  try {
+    return run(args, command);
+  } catch (...) {
+    if (!job || job->rank == 0) throw;
+    return describe_failure(std::current_exception()).code;
+  }
 }
 
 }  // namespace
@@ -337,7 +366,7 @@ void add_mpirun(CLI::App& program, Context& context) {
                       {"another launcher", "gar mpirun --mpi mpich srun -n 96 ./program"},
                       {"in front of the program, inside of a job", "srun -n 96 gar mpirun ./program"}});
   take_command(verb, context);
-  on_run(verb, context, [args, &context] { return run(*args, context.command); });
+  on_run(verb, context, [args, &context] { return run_once(*args, context.command); });
 }
 
 }  // namespace gar::cli

@@ -27,6 +27,9 @@ int show_decisions(const Decisions& decisions, const std::string& file, const Co
     std::ostringstream document;
     write_decisions(decisions, document);
     print(document.str());
+  } else if (context.csv) {
+    print(decisions_csv_titles());
+    for (const Decision& decision : decisions.decisions) print(decision_csv(decision));
   } else {
     print(decisions_report(decisions, file, use_color(context.color, stdout)));
   }
@@ -39,6 +42,8 @@ int show(const ProfileArgs& args, const Context& context) {
   const auto& profile = std::get<Profile>(found);
   if (context.json) {
     print(profile_document(profile, args.file));
+  } else if (context.csv) {
+    print(profile_csv(profile));
   } else {
     print(profile_report(profile, args.file, use_color(context.color, stdout)));
   }
@@ -60,15 +65,15 @@ void print_changes(const std::vector<ProfileChange>& changes, bool all, bool col
       continue;
     }
     has_any = true;
-    print(fmt::format("{}\n", paint(escaped(change.words), Paint::kBold, color)));
+    say(fmt::format("{}\n", paint(escaped(change.words), Paint::kBold, color)));
   }
-  if (!has_any) print("no significant change\n");
+  if (!has_any) say("no significant change\n");
   if (num_other > 0)
-    print(fmt::format("{}{} parameters: their 95% intervals overlap, or one of the profiles does not know them{}\n",
-                      num_other, has_any ? " other" : "", all ? "" : " (--all shows them)"));
+    say(fmt::format("{}{} parameters: their 95% intervals overlap, or one of the profiles does not know them{}\n",
+                    num_other, has_any ? " other" : "", all ? "" : " (--all shows them)"));
   if (!all) return;
   for (const ProfileChange& change : changes) {
-    if (!change.is_significant) print(fmt::format("  {}\n", escaped(change.words)));
+    if (!change.is_significant) say(fmt::format("  {}\n", escaped(change.words)));
   }
 }
 
@@ -77,8 +82,8 @@ int diff(const ProfileArgs& args, const Context& context) {
   const Profile after = read_profile_file(args.after);
   const std::vector<ProfileChange> changes = compare_profiles(before, after);
   if (!context.json) {
-    print(fmt::format("before  {} ({})\nafter   {} ({})\n\n", escaped(args.before), headline(before),
-                      escaped(args.after), headline(after)));
+    say(fmt::format("before  {} ({})\nafter   {} ({})\n\n", escaped(args.before), headline(before), escaped(args.after),
+                    headline(after)));
     print_changes(changes, args.all, use_color(context.color, stdout));
     return kExitOk;
   }
@@ -102,6 +107,7 @@ void add_profile(CLI::App& program, Context& context) {
       ->required()
       ->type_name("");
   add_output_options(show_verb, context);
+  add_csv_option(show_verb, context);
   set_examples(show_verb, {{"a profile", "gar profile show profile.json"},
                            {"what earlier jobs found to be the fastest, as gar tune keeps it",
                             "gar profile show ~/.cache/gar/decisions-0123456789abcdef.json"}});

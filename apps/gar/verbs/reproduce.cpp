@@ -110,7 +110,7 @@ int reproduce(const Options& options, const Context& context) {
   if (context.json) {
     print_json(document);
   } else if (summaries.size() > 1) {
-    print("\n" + summary_table(summaries, use_color(context.color, stdout)));
+    say("\n" + summary_table(summaries, use_color(context.color, stdout)));
   }
   return ok ? kExitOk : kExitCheckFailed;
 }

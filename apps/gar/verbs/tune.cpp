@@ -17,6 +17,7 @@
 #include "apps/gar/verbs/ranks.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/decisions_show.hpp"
+#include "gar/environment.hpp"
 #include "gar/measure/bench.hpp"
 
 namespace gar::cli {
@@ -59,6 +60,15 @@ TuneConfig config_of(const TuneArgs& args) {
   return out;
 }
 
+/// Before any rank is started.
+void check_here(int num_ranks) {
+  if (num_ranks < 2) throw UsageError("one rank has nothing to decide; expected --local 2 or more");
+  if (const std::string algorithm = environment::text(environment::kAlgo); !algorithm.empty() && algorithm != "auto") {
+    throw UsageError(fmt::format(
+        "GAR_ALGO={} in the environment leaves nothing to be decided; unset it, or set it to auto", algorithm));
+  }
+}
+
 int run_rank(World& world, const TuneConfig& config, const Context& context) {
   const bool is_speaker = world.rank() == 0;
   // The terminal of a rank may be mpirun's, which is none of the user's.
@@ -66,16 +76,19 @@ int run_rank(World& world, const TuneConfig& config, const Context& context) {
       context.color == ColorMode::kAlways || (world.mpi() == nullptr && use_color(context.color, stdout));
   ProgressLine progress{{.first = std::chrono::seconds(1), .every = std::chrono::milliseconds(200)}};
   TuneWatch watch;
-  if (is_speaker && !context.json) {
-    print(fmt::format("# AllReduce between {}; candidates take turns until the fastest is known\n",
-                      escaped(world.words())));
+  const bool is_table = !context.json && !context.csv;
+  if (is_speaker && context.csv) print(decisions_csv_titles());
+  if (is_speaker && is_table) {
+    print(commented(
+        fmt::format("AllReduce between {}; candidates take turns until the fastest is known", world.words())));
     print(decisions_titles());
     std::fflush(stdout);
   }
   if (is_speaker) {
     watch.on_decision = [&](const Decision& decision) {
       progress.clear();
-      if (!context.json) print(decision_line(decision, color));
+      if (context.csv) print(decision_csv(decision));
+      if (is_table) print(decision_line(decision, color));
       std::fflush(stdout);
     };
     if (progress.is_visible()) watch.on_progress = [&](const std::string& text) { progress.show(text); };
@@ -89,10 +102,12 @@ int run_rank(World& world, const TuneConfig& config, const Context& context) {
       std::ostringstream document;
       write_decisions(outcome.found, document);
       print(document.str());
+    } else if (!is_table) {
+      // nothing but rows
     } else if (folder.empty()) {
-      print("# not kept: GAR_DECISIONS=0, or there is no folder for it\n");
+      print(commented("not kept: GAR_DECISIONS=0, or there is no folder for it"));
     } else if (outcome.problem.empty() && !outcome.found.decisions.empty()) {
-      print(fmt::format("# kept in {}\n", escaped(file.string())));
+      print(commented(fmt::format("kept in {}", file.string())));
     }
     if (!outcome.problem.empty()) print_failure(fmt::format("the decisions are not kept: {}", outcome.problem));
     std::fflush(stdout);
@@ -106,6 +121,7 @@ int run(const TuneArgs& args, const Context& context) {
     const TuneConfig config = config_of(args);
     prepare_ranks(config, job);
     RankStart start = rank_start(job, config.local.value_or(std::max(num_cores(), 2)));
+    check_here(job ? job->size : start.num_ranks);
     // With MPI, so that its own AllReduce takes part, where there is one.
     start.needs_mpi = config.transport != TransportKind::kThreads && has_mpi(config.mpi);
     return run_ranks(config, start, [&](World& world) { return run_rank(world, config, context); });
@@ -135,6 +151,7 @@ void add_tune(CLI::App& program, Context& context) {
       ->type_name("M")
       ->check(CLI::IsMember({"openmpi", "mpich"}));
   add_output_options(verb, context);
+  add_csv_option(verb, context);
   set_examples(verb, {{"4 processes of this host", "gar tune --local 4"},
                       {"the ranks of an MPI job", "mpirun -n 8 gar tune"},
                       {"three sizes only", "gar tune --local 4 --sizes 1KiB,64KiB,1MiB"}});

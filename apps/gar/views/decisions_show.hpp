@@ -15,5 +15,8 @@ std::string decisions_titles();
 std::string decision_line(const Decision& decision, bool color);
 /// Everything about a file.
 std::string decisions_report(const Decisions& decisions, const std::string& source, bool color);
+/// The same for programs: titles, and one line for each candidate of a decision.
+std::string decisions_csv_titles();
+std::string decision_csv(const Decision& decision);
 
 }  // namespace gar::cli

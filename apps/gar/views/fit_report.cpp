@@ -52,7 +52,7 @@ std::string parameter_table(const FitReport& report, bool color) {
   add_parameter(table, "delta", p.delta, "s/float", "");
   if (p.mu.is_identified) add_parameter(table, "mu", p.mu, "s/message", format_seconds(p.mu.value, 3));
   add_parameter(table, "2 beta + gamma", p.two_beta_plus_gamma, "s/float", "");
-  std::string out = table.to_string(color);
+  std::string out = table.folded(color);
   if (p.cores > 0) out += fmt::format("ranks below a lowest switch share {:.3g} cores\n", p.cores);
   return out;
 }
@@ -125,7 +125,7 @@ std::string curve_table(const FitReport& report, bool color) {
       std::any_of(curve.begin(), curve.end(), [](const IncastPoint& p) { return p.per_child > 1; });
   return fmt::format("all ranks send to all others (mesh) or each to one (shift){}:\n",
                      has_several ? "; with several ranks of each, meshes also send more over the links above" : "") +
-         table.to_string(color);
+         table.folded(color);
 }
 
 std::string residual_line(const char* of, const std::vector<Residual>& residuals) {
@@ -176,7 +176,7 @@ std::string link_table(const FitReport& report, bool color) {
   }
   if (num_different == 0) return fmt::format("single links: none of {} differs clearly from its level\n", links.size());
   return fmt::format("{} of {} single links differ from their level:\n", num_different, links.size()) +
-         table.to_string(color);
+         table.folded(color);
 }
 
 std::string percent_or_nothing(double fraction) { return fraction < 0 ? "" : format_percent(fraction); }
@@ -197,7 +197,7 @@ std::string score_table(const FitReport& report, bool color) {
                    percent_or_nothing(s.median_regret), percent_or_nothing(s.p95_regret),
                    percent_or_nothing(s.max_regret)});
   }
-  return table.to_string(color);
+  return table.folded(color);
 }
 
 std::string cell_table(const FitReport& report, bool color) {
@@ -210,7 +210,8 @@ std::string cell_table(const FitReport& report, bool color) {
                {"GenModel", true},
                {"error", true},
                {"(a,b,g)", true},
-               {"error", true}});
+               {"error", true}},
+              3);
   const auto error = [](double predicted, double measured) {
     return predicted < 0 ? "" : fmt::format("{:+.1f}%", 100 * (predicted / measured - 1));
   };
@@ -221,7 +222,7 @@ std::string cell_table(const FitReport& report, bool color) {
                    algorithm_name(o), seconds(c.measured_s), seconds(c.genmodel_s), error(c.genmodel_s, c.measured_s),
                    seconds(c.abc_s), error(c.abc_s, c.measured_s)});
   }
-  return table.to_string(color);
+  return table.folded(color);
 }
 
 std::string head_words(const FitReport& report) {
@@ -253,9 +254,10 @@ std::string fit_text(const FitReport& report, bool color) {
   for (const std::string& text : report.profile.notes) notes += fmt::format("- {}\n", escaped(text));
   if (!notes.empty()) notes = "what these measurements do not tell, and what to know:\n" + notes;
   const bool v = report.is_validated;
-  return blocks({head_words(report), parameter_table(report, color), link_table(report, color), incast_verdict(report),
-                 curve_table(report, color), residual_words(report) + correction_words(report), notes,
-                 v ? score_table(report, color) : "", v ? cell_table(report, color) : ""});
+  return fitted(
+      blocks({head_words(report), parameter_table(report, color), link_table(report, color), incast_verdict(report),
+              curve_table(report, color), residual_words(report) + correction_words(report), notes,
+              v ? score_table(report, color) : "", v ? cell_table(report, color) : ""}));
 }
 
 }  // namespace gar::cli

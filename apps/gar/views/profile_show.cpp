@@ -46,7 +46,7 @@ std::string rate_words(const Estimate& beta) {
 }
 
 std::string parameter_table(const Profile& profile, bool color) {
-  Table table({{"where"}, {"parameter"}, {"value", true}, {"unit"}, {"95% interval"}, {""}});
+  Table table({{"where"}, {"parameter"}, {"value", true}, {"unit"}, {"95% interval"}, {""}}, 2);
   const auto seconds = [](double value) { return format_seconds(value, 3); };
   const auto senders = [](double value) { return fmt::format("{:g}", value); };
   for (std::size_t h = 0; h < profile.levels.size(); ++h) {
@@ -70,7 +70,7 @@ std::string parameter_table(const Profile& profile, bool color) {
   add_parameter(table, "", {"2 beta + gamma", kPerFloat}, profile.two_beta_plus_gamma, per_float);
   for (const LinkProfile& link : profile.links)
     add_parameter(table, "link of " + link.name, {"beta", kPerFloat}, link.beta, per_float, rate_words(link.beta));
-  return table.to_string(color);
+  return table.folded(color);
 }
 
 std::string correction_table(const std::vector<SizeCorrection>& corrections, bool color) {
@@ -80,7 +80,7 @@ std::string correction_table(const std::vector<SizeCorrection>& corrections, boo
     table.add_row({format_bytes(c.from_bytes), format_bytes(c.to_bytes), fmt::format("{:.3f}", c.factor.value),
                    interval(c.factor, [](double value) { return fmt::format("{:.3f}", value); })});
   }
-  return "\nmeasured AllReduces relative to the model, by size\n" + table.to_string(color);
+  return "\nmeasured AllReduces relative to the model, by size\n" + table.folded(color);
 }
 
 std::string error_line(const char* of, const std::vector<Residual>& residuals) {
@@ -102,7 +102,7 @@ std::string residual_table(const std::vector<Residual>& residuals, bool color) {
     table.add_row({r.what, format_seconds(r.measured_s), format_seconds(r.fitted_s),
                    fmt::format("{:+.1f}%", 100 * (r.fitted_s / r.measured_s - 1)), fmt::format("{:.2g}", r.weight)});
   }
-  return out + table.to_string(color);
+  return out + table.folded(color);
 }
 
 std::string validation_table(const std::vector<ValidationScore>& scores, bool color) {
@@ -121,7 +121,7 @@ std::string validation_table(const std::vector<ValidationScore>& scores, bool co
     table.add_row({s.name, fmt::to_string(s.num_cells), share(s.median_error), share(s.p95_error), share(s.max_error),
                    fmt::to_string(s.num_cases), share(s.median_regret), share(s.p95_regret), share(s.max_regret)});
   }
-  return "\n" + table.to_string(color);
+  return "\n" + table.folded(color);
 }
 
 std::string provenance_lines(const Provenance& p) {
@@ -150,6 +150,27 @@ std::string provenance_lines(const Provenance& p) {
 
 }  // namespace
 
+std::string profile_csv(const Profile& profile) {
+  std::string out = csv_line({"where", "parameter", "unit", "value", "low", "high", "identified"});
+  const auto add = [&](const std::string& where, const char* name, const char* unit, const Estimate& e) {
+    out += csv_line({where, name, unit, fmt::to_string(e.value), fmt::to_string(e.low),
+                     std::isinf(e.high) ? "" : fmt::to_string(e.high), e.is_identified ? "true" : "false"});
+  };
+  for (std::size_t h = 0; h < profile.levels.size(); ++h) {
+    const LevelProfile& level = profile.levels[h];
+    const std::string where = fmt::format("level {} ({})", h, level.name);
+    add(where, "alpha", "s", level.alpha);
+    add(where, "beta", kPerFloat, level.beta);
+    add(where, "epsilon", kPerFloat, level.epsilon);
+    add(where, "w_t", "senders", level.incast_threshold);
+  }
+  add("server", "gamma", kPerFloat, profile.gamma);
+  add("server", "delta", kPerFloat, profile.delta);
+  add("server", "mu", "s/message", profile.mu);
+  for (const LinkProfile& link : profile.links) add("link of " + link.name, "beta", kPerFloat, link.beta);
+  return out;
+}
+
 std::string profile_report(const Profile& profile, const std::string& source, bool color) {
   const Topology& t = profile.topology;
   const std::size_t levels = profile.levels.size();
@@ -168,7 +189,7 @@ std::string profile_report(const Profile& profile, const std::string& source, bo
   if (!profile.notes.empty()) out += "\n";
   for (const std::string& note : profile.notes)
     out += fmt::format("{} {}\n", paint("note:", Paint::kYellow, color), escaped(note));
-  return out + provenance_lines(profile.provenance);
+  return fitted(out + provenance_lines(profile.provenance));
 }
 
 }  // namespace gar::cli

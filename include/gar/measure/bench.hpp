@@ -35,6 +35,7 @@ struct BenchResult {
   double correction = 1;                           ///< a profile's factor for this size
   bool is_on_gpu = false;                          ///< the vectors are in the memory of GPUs
   double bound_seconds = -1;                       ///< of what must pass through the GPUs' memory; -1: not known
+  double resent = -1;  ///< share of its segments that TCP sent again, between hosts; -1: not known
 };
 
 /// Bytes per second: algbw is the vector over the time; busbw what the busiest link of a bandwidth-optimal algorithm

@@ -65,7 +65,7 @@ class BenchReader final : public TableReader {
 
 bool is_bench_head(std::string_view comment) {
   const auto has = [&](std::string_view title) { return comment.find(title) != std::string_view::npos; };
-  return has("algbw") && has("busbw") && has("predicted");
+  return has("algbw") && has("busbw") && has("algorithm");
 }
 
 bool is_bench_opening(const TableLine& comment) { return comment.words.size() > 3 && comment.words[1] == "between"; }
@@ -87,6 +87,7 @@ Results read_bench_document(std::string_view text, const std::string& source) {
     const auto reproducible = item.find("reproducible");
     if (bytes == 0 || (reproducible && reproducible->boolean())) continue;
     const std::string algorithm = item.at("algorithm", "an algorithm").text();
+    const auto resent = item.find("resent");
     const auto plan_place = item.find("plan");
     const std::string plan = plan_place ? plan_place->text() : algorithm;
     if (out.rows.size() == kMaxResults)
@@ -95,7 +96,8 @@ Results read_bench_document(std::string_view text, const std::string& source) {
                         .bytes = bytes,
                         .seconds = item.at("seconds", "seconds of one AllReduce").number(kLeastSeconds, kMaxSeconds),
                         .algorithm = algorithm == "native" ? "" : known_algorithm(plan),
-                        .label = printable(plan.empty() || plan == algorithm ? algorithm : algorithm + ": " + plan)});
+                        .label = printable(plan.empty() || plan == algorithm ? algorithm : algorithm + ": " + plan),
+                        .resent = resent && !resent->value().is_null() ? resent->number(0, kMaxResultBytes) : -1});
   }
   if (out.rows.empty()) results.fail("holds no result of a vector; expected at least one");
   return out;

@@ -1,4 +1,5 @@
-// The last column of gar bench's table, written and read in one place: NAME[, reproducible][: PLAN][, N chunks].
+// The last column of gar bench's table, written and read in one place: NAME[, reproducible][: PLAN][, N chunks], and in
+// a narrow table NAME[, repr.][: PLAN].
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@ namespace gar {
 namespace {
 
 constexpr std::string_view kReproducible = ", reproducible";
+constexpr std::string_view kShortReproducible = ", repr.";
 constexpr std::string_view kChunks = " chunks";
 
 }  // namespace
@@ -21,6 +23,12 @@ std::string to_string(const BenchLabel& label) {
   if (!label.plan.empty() && label.plan != label.name) out += ": " + label.plan;
   if (label.num_chunks > 1) out += fmt::format(", {}{}", label.num_chunks, kChunks);
   return out;
+}
+
+std::string to_short_string(const BenchLabel& label) {
+  if (label.is_reproducible) return label.name + std::string(kShortReproducible);
+  const bool is_library = label.name == "native" || label.plan.empty() || label.plan == label.name;
+  return is_library ? label.name : label.name + ": " + label.plan;
 }
 
 BenchLabel parse_bench_label(std::string_view text) {
@@ -38,8 +46,12 @@ BenchLabel parse_bench_label(std::string_view text) {
     out.plan = text.substr(colon + 2);
     text = text.substr(0, colon);
   }
-  out.is_reproducible = text.ends_with(kReproducible);
-  if (out.is_reproducible) text.remove_suffix(kReproducible.size());
+  for (const std::string_view word : {kReproducible, kShortReproducible}) {
+    if (!text.ends_with(word)) continue;
+    out.is_reproducible = true;
+    text.remove_suffix(word.size());
+    break;
+  }
   out.name = text;
   return out;
 }

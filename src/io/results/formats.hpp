@@ -45,4 +45,9 @@ bool is_osu_opening(const TableLine& comment);
 bool is_osu_head(std::string_view comment);
 std::unique_ptr<TableReader> osu_reader();
 
+/// "#    Intel(R) MPI Benchmarks 2021.3, MPI-1 part", "# Benchmarking Allreduce"
+bool is_imb_opening(const TableLine& comment);
+bool is_imb_head(std::string_view comment);
+std::unique_ptr<TableReader> imb_reader();
+
 }  // namespace gar

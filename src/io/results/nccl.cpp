@@ -28,7 +28,11 @@ class NcclReader final : public TableReader {
     if (words.size() > first_time + 4) add_time(words[first_time + 4], bytes, "in place");
   }
 
-  [[nodiscard]] std::int64_t num_ranks() const override { return num_rank_lines_ > 0 ? num_rank_lines_ : num_devices_; }
+  // One GPU in a process says nothing about the job.
+  [[nodiscard]] std::int64_t num_ranks() const override {
+    if (num_rank_lines_ > 0) return num_rank_lines_;
+    return num_devices_ > 1 ? num_devices_ : 0;
+  }
 
  private:
   void add_time(std::string_view microseconds, double bytes, const char* label) {
@@ -48,7 +52,7 @@ bool is_nccl_opening(const TableLine& comment) {
 
 bool is_nccl_head(std::string_view comment) {
   const auto has = [&](std::string_view title) { return comment.find(title) != std::string_view::npos; };
-  return has("algbw") && has("busbw") && !has("predicted");
+  return has("algbw") && has("busbw") && !has("algorithm");
 }
 
 std::unique_ptr<TableReader> nccl_reader() { return std::make_unique<NcclReader>(); }

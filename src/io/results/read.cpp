@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::int64_t kMaxResultsFileBytes = std::int64_t{16} << 20;
 constexpr const char* kAcceptedResults =
-    "the table of gar bench or nccl-tests (with a line \"# size count type redop ... algbw busbw\"), that of "
-    "osu_allreduce (with a line \"# Size  Avg Latency(us)\"), or the document of gar bench --json";
+    "the table of gar bench or nccl-tests (with a line \"# size ... algbw busbw\"), that of osu_allreduce (with a line "
+    "\"# Size  Avg Latency(us)\"), that of IMB-MPI1, or the document of gar bench --json";
 
 TableLine split(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\v\f";

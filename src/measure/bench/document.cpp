@@ -36,6 +36,7 @@ Json result_json(int num_ranks, const BenchResult& r) {
   if (r.correction != 1) out["correction"] = r.correction;
   out["error"] =
       r.predicted_seconds > 0 ? Json(prediction_error(r.seconds.median, r.predicted_seconds)) : Json(nullptr);
+  out["resent"] = or_null(r.resent);
   out["iterations"] = r.iterations;
   out["batch"] = r.batch;
   out["chunks"] = r.num_chunks;

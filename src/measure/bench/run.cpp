@@ -18,6 +18,7 @@
 #include "measure/bench/bound.hpp"
 #include "measure/bench/buffers.hpp"
 #include "measure/bench/data.hpp"
+#include "measure/fit/counters.hpp"
 
 namespace gar::measure {
 namespace {
@@ -78,15 +79,50 @@ std::vector<Runner> make_runners(World& world, const BenchConfig& config) {
   return out;
 }
 
+/// Between hosts the first rank of each counts what TCP sends; otherwise nobody.
+struct SegmentCounting {
+  bool is_known = false;  ///< to any rank
+  bool is_mine = false;   ///< this rank counts
+};
+
+SegmentCounting segment_counting(World& world, Control& control) {
+  if (world.mpi() == nullptr) return {};
+  const std::vector<std::string> networks = control.gather_texts(network_identity());
+  const auto own = std::find(networks.begin(), networks.end(), networks[idx(world.rank())]);
+  const bool has_several =
+      std::any_of(networks.begin(), networks.end(), [&](const auto& n) { return n != networks[0]; });
+  return {has_several, has_several && own - networks.begin() == world.rank()};
+}
+
+/// ", about 40 s left"; empty where that is hardly anything, or not known.
+std::string left_words(double seconds) {
+  constexpr double kLong = 2;
+  return seconds < kLong ? "" : fmt::format(", about {} left", format_seconds(seconds, 2));
+}
+
+/// How many times as long as the size at `index` all that follow take, by their bytes; short vectors all take the same.
+double later_sizes(const std::vector<std::int64_t>& sizes, std::size_t index) {
+  static constexpr double kShort = 65536;
+  const auto weight = [](std::int64_t bytes) { return std::max(kShort, static_cast<double>(bytes)); };
+  double out = 0;
+  for (std::size_t i = index + 1; i < sizes.size(); ++i) out += weight(sizes[i]) / weight(sizes[index]);
+  return out;
+}
+
 /// All algorithms at one size, type and operator.
 class SizeRun {
  public:
   SizeRun(World& world, Control& control, BenchBuffers& buffers, const BenchConfig& config, double copy_bytes_per_s)
-      : world_(world), control_(control), buffers_(buffers), config_(config), copy_bytes_per_s_(copy_bytes_per_s) {}
+      : world_(world),
+        control_(control),
+        buffers_(buffers),
+        config_(config),
+        copy_bytes_per_s_(copy_bytes_per_s),
+        counting_(segment_counting(world, control)) {}
 
-  /// False: a rank was asked to stop, and there are no results.
+  /// False: a rank was asked to stop, and there are no results. `later`: how much longer all that follows takes.
   bool measure(std::vector<Runner*> runners, const BenchCase& kind, const BenchSize& size, std::uint64_t seed,
-               const BenchWatch& watch);
+               double later, const BenchWatch& watch);
   [[nodiscard]] BenchResult result(std::size_t runner) const;
 
  private:
@@ -94,6 +130,7 @@ class SizeRun {
   void check(std::size_t runner, std::uint64_t seed, How how);
   [[nodiscard]] double bound_of(const BenchResult& result) const;
   double time(Runner& runner);
+  double time_and_count(std::size_t runner);
   bool agree_to_go_on(std::vector<double> own);
 
   World& world_;
@@ -101,12 +138,14 @@ class SizeRun {
   BenchBuffers& buffers_;
   const BenchConfig& config_;
   double copy_bytes_per_s_;  ///< of a GPU's memory
+  SegmentCounting counting_;
   std::vector<Runner*> runners_;
   BenchCase kind_;
   BenchSize size_;
   std::int64_t batch_ = 1;
   std::vector<std::vector<double>> seconds_;  ///< per runner
   std::vector<std::int64_t> wrong_;           ///< per runner, on this rank; over all ranks in the end
+  std::vector<double> segments_;              ///< per runner: those sent, and those sent again; likewise
 };
 
 void SizeRun::check(std::size_t runner, std::uint64_t seed, How how) {
@@ -136,6 +175,16 @@ double SizeRun::time(Runner& runner) {
   return std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(batch_);
 }
 
+double SizeRun::time_and_count(std::size_t runner) {
+  if (!counting_.is_mine) return time(*runners_[runner]);
+  const TcpSegments before = read_segments();
+  const double seconds = time(*runners_[runner]);
+  const TcpSegments after = read_segments();
+  segments_[2 * runner] += after.sent - before.sent;
+  segments_[2 * runner + 1] += after.again - before.again;
+  return seconds;
+}
+
 // Takes this rank's times of one iteration of each algorithm, keeps the slowest rank's.
 bool SizeRun::agree_to_go_on(std::vector<double> own) {
   own.push_back(world_.is_stopping() ? 1 : 0);
@@ -147,13 +196,14 @@ bool SizeRun::agree_to_go_on(std::vector<double> own) {
 }
 
 bool SizeRun::measure(std::vector<Runner*> runners, const BenchCase& kind, const BenchSize& size, std::uint64_t seed,
-                      const BenchWatch& watch) {
+                      double later, const BenchWatch& watch) {
   runners_ = std::move(runners);
   kind_ = kind;
   size_ = size;
   batch_ = batch_of(config_, size.bytes);
   seconds_.assign(runners_.size(), {});
   wrong_.assign(runners_.size(), 0);
+  segments_.assign(2 * runners_.size(), 0);
   buffers_.set_shape(
       {config_.collective, kind.type, kind.op, size, world_.rank(), world_.size(), config_.in_place, batch_});
   const auto progress = [&](const std::string& what) {
@@ -166,14 +216,24 @@ bool SizeRun::measure(std::vector<Runner*> runners, const BenchCase& kind, const
   } else {
     buffers_.fill(BenchData({kind.type, kind.op, world_.size(), seed}));
   }
-  for (std::int64_t i = 0; i < config_.warmup + config_.iterations; ++i) {
+  const Clock::time_point begin = Clock::now();
+  const std::int64_t all = config_.warmup + config_.iterations;
+  for (std::int64_t i = 0; i < all; ++i) {
     const bool is_warmup = i < config_.warmup;
-    progress(is_warmup ? "warming up" : fmt::format("iteration {} of {}", i - config_.warmup + 1, config_.iterations));
+    const double each =
+        i == 0 ? 0 : std::chrono::duration<double>(Clock::now() - begin).count() / static_cast<double>(i);
+    const std::string left = left_words(each * (static_cast<double>(all - i) + later * static_cast<double>(all)));
+    progress(
+        (is_warmup ? "warming up" : fmt::format("iteration {} of {}", i - config_.warmup + 1, config_.iterations)) +
+        left);
     std::vector<double> own(runners_.size(), -1);
     for (std::size_t k = 0; k < runners_.size(); ++k) {
       const std::size_t which = (k + idx(i)) % runners_.size();
-      const double seconds = time(*runners_[which]);
-      if (!is_warmup) own[which] = seconds;
+      if (is_warmup) {
+        time(*runners_[which]);
+      } else {
+        own[which] = time_and_count(which);
+      }
     }
     if (!agree_to_go_on(own)) return false;
   }
@@ -181,6 +241,7 @@ bool SizeRun::measure(std::vector<Runner*> runners, const BenchCase& kind, const
     for (std::size_t i = 0; i < runners_.size(); ++i) check(i, seed + 2 * i + 1, How::kInStream);
     wrong_ = control_.sums(std::move(wrong_));
   }
+  if (counting_.is_known) segments_ = control_.sums(std::move(segments_));
   return true;
 }
 
@@ -209,6 +270,8 @@ BenchResult SizeRun::result(std::size_t runner) const {
   out.busbw = bus_bandwidth(config_.collective, world_.size(), out.algbw);
   if (config_.check) out.wrong = wrong_[runner];
   out.is_on_gpu = r.cuda != nullptr;
+  const double sent = segments_[2 * runner];
+  if (counting_.is_known && sent > 0) out.resent = segments_[2 * runner + 1] / sent;
   if (r.entry.is_native) {
     out.plan = r.is_of_mpi() ? r.mpi->library_version() : "NCCL " + r.cuda->nccl_version();
     out.transport = r.is_of_mpi() ? "mpi" : "nccl";
@@ -295,7 +358,8 @@ BenchOutcome run_bench(World& world, const BenchConfig& config, const BenchWatch
       last = size;
       const std::vector<Runner*> able = able_runners(runners, kind, size, said, watch);
       if (able.empty()) continue;
-      if (!run.measure(able, kind, size, seed, watch)) {
+      const double later = later_sizes(config.sizes, static_cast<std::size_t>(&bytes - config.sizes.data()));
+      if (!run.measure(able, kind, size, seed, later, watch)) {
         outcome.is_complete = false;
         return outcome;
       }

@@ -36,7 +36,7 @@ class Tuning {
         buffers_(*std::max_element(config.sizes.begin(), config.sizes.end()), 0) {}
 
   /// False: a rank was asked to stop.
-  bool measure(const BenchSize& size, std::uint64_t seed) {
+  bool measure(const BenchSize& size, std::uint64_t seed, const std::function<void(std::int64_t)>& on_call) {
     buffers_.set_shape({.type = config_.type, .size = size, .rank = world_.rank(), .num_ranks = world_.size()});
     const BenchData data({config_.type, ReduceOp::kSum, world_.size(), seed});
     buffers_.fill(data);
@@ -44,7 +44,9 @@ class Tuning {
     for (std::int64_t i = 0; i < config_.most_calls; ++i) {
       communicator_.run(call);
       if (communicator_.is_settled(size.count, config_.type)) break;
-      if (i % kCallsBetweenLooks == 0 && control_.any(world_.is_stopping())) return false;
+      if (i % kCallsBetweenLooks != 0) continue;
+      on_call(i);
+      if (control_.any(world_.is_stopping())) return false;
     }
     buffers_.fill(data);
     communicator_.run(call);
@@ -86,8 +88,13 @@ TuneOutcome run_tune(World& world, const TuneConfig& config, const TuneWatch& wa
     const BenchSize size = bench_size(bytes, config.type, Collective::kAllReduce, world.size());
     if (size.count == 0 || size.bytes == last) continue;
     last = size.bytes;
-    if (watch.on_progress) watch.on_progress(format_bytes(static_cast<double>(size.bytes)));
-    out.is_complete = tuning.measure(size, seed++);
+    const auto on_call = [&](std::int64_t call) {
+      if (!watch.on_progress) return;
+      watch.on_progress(fmt::format("{}, size {} of {}: call {} of at most {}",
+                                    format_bytes(static_cast<double>(size.bytes)), &bytes - config.sizes.data() + 1,
+                                    config.sizes.size(), call + 1, config.most_calls));
+    };
+    out.is_complete = tuning.measure(size, seed++, on_call);
     if (!out.is_complete) break;
     const Decisions found = communicator.decisions();
     const Decision* decision = decision_for(found, size.bytes);

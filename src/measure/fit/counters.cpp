@@ -113,7 +113,7 @@ double read_pause_frames() {
 
 }  // namespace
 
-double parse_retransmits(std::string_view snmp) {
+double parse_tcp_counter(std::string_view snmp, std::string_view wanted) {
   std::istringstream lines{std::string(snmp)};
   std::string names;
   for (std::string line; std::getline(lines, line);) {
@@ -127,13 +127,20 @@ double parse_retransmits(std::string_view snmp) {
     std::string name;
     std::string value;
     while (name_words >> name && value_words >> value) {
-      if (name != "RetransSegs") continue;
+      if (name != wanted) continue;
       std::uint64_t count = 0;
       const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
       return error == std::errc() && end == value.data() + value.size() ? static_cast<double>(count) : -1;
     }
   }
   return -1;
+}
+
+double parse_retransmits(std::string_view snmp) { return parse_tcp_counter(snmp, "RetransSegs"); }
+
+TcpSegments read_segments() {
+  const std::string snmp = text_of("/proc/net/snmp");
+  return {parse_tcp_counter(snmp, "OutSegs"), parse_tcp_counter(snmp, "RetransSegs")};
 }
 
 bool is_pause_counter(std::string_view name) {

@@ -13,6 +13,15 @@ struct CongestionCount {
 };
 CongestionCount read_congestion();
 
+/// TCP segments of this network namespace since it exists; -1: not known.
+struct TcpSegments {
+  double sent = -1;   ///< for the first time
+  double again = -1;  ///< because they, or their acknowledgements, were lost
+};
+TcpSegments read_segments();
+
+/// A counter of TCP in the text of /proc/net/snmp, such as OutSegs; -1: it is not there.
+double parse_tcp_counter(std::string_view snmp, std::string_view name);
 /// RetransSegs of the text of /proc/net/snmp; -1: it is not there.
 double parse_retransmits(std::string_view snmp);
 /// Does a NIC's statistic of this name count pause frames (not their duration, nor something else about them)?

@@ -116,8 +116,8 @@ class Run {
   }
   void say(const std::string& what) const {
     if (!on_progress_) return;
-    const double percent = std::min(100.0, 100 * elapsed() / config_.budget_s);
-    on_progress_(fmt::format("{:.0f}% of {:g} s: {}", percent, config_.budget_s, what));
+    const double left = std::max(0.0, config_.budget_s - elapsed());
+    on_progress_(fmt::format("{:.0f} s of {:g} s left: {}", left, config_.budget_s, what));
   }
 
   /// A ring of all ranks, longer and longer; false: a rank was asked to stop.

@@ -407,6 +407,37 @@ TEST(BenchReport, LinesHaveTheColumnsOfTheHeader) {
   EXPECT_EQ(format_binary_bytes(1536), "1.5 KiB");
 }
 
+// The columns of nccl-tests, and the rest in a second table of comments; diagnose reads what is printed.
+TEST(BenchReport, NarrowTablesFitAndAreReadBack) {
+  BenchConfig config;
+  config.sizes = {4096, 128 << 20};
+  config.cases = {{DataType::kFloat32, ReduceOp::kSum}, {DataType::kBFloat16, ReduceOp::kBxor}};
+  BenchLayout layout = bench_layout(config);
+  layout.is_wide = false;  // whatever the terminal
+  std::vector<BenchResult> results{result_of("auto", 128 << 20, 1.25), result_of("native", 128 << 20, 2.5),
+                                   result_of("ring", 4096, 12.5e-6)};
+  results[0].plan = "hcps:8x3";
+  results[0].num_chunks = 128;
+  results[0].predicted_seconds = 1;
+  results[1].plan = "Open MPI 4.1.4";
+  results[2].entry.is_reproducible = true;
+  for (BenchResult& r : results) r.wrong = 0;
+  std::string text = bench_header(config, "24 processes of 24 hosts, over mpi, with a name that is long", "", layout);
+  for (const BenchResult& r : results) text += bench_line(r, false, layout);
+  text += bench_footer(results, {}, layout);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+  EXPECT_NE(text.find("# 134217728  1250000..1250000    1000000   +25%  auto: hcps:8x3, 128 chunks\n"),
+            std::string::npos)
+      << text;
+  const Results back = parse_results(text, "out.txt");
+  EXPECT_EQ(back.num_ranks, 24);
+  ASSERT_EQ(back.rows.size(), 2U) << "not the reproducible mode";
+  EXPECT_EQ(back.rows[0].algorithm, "hcps:8x3");
+  EXPECT_DOUBLE_EQ(back.rows[0].seconds, 1.25);
+  EXPECT_EQ(back.rows[1].label, "native");
+}
+
 TEST(BenchReport, DocumentHasThePromisedFields) {
   BenchRecord record;
   record.num_ranks = 4;
@@ -416,7 +447,7 @@ TEST(BenchReport, DocumentHasThePromisedFields) {
   const Json& r = document["results"][0];
   for (const char* field :
        {"algorithm", "transport", "ranks", "bytes", "seconds", "algbw", "busbw", "wrong", "predicted_seconds", "median",
-        "min", "max", "p10", "p90", "iterations", "chunks", "reason"}) {
+        "min", "max", "p10", "p90", "iterations", "chunks", "reason", "resent"}) {
     EXPECT_TRUE(r.contains(field)) << field;
   }
   EXPECT_TRUE(r["wrong"].is_null());  // not checked

@@ -419,6 +419,7 @@ TEST(FitLinks, AnUplinkThatIsNotFullIsNotIdentified) {
 TEST(FitCounters, RetransmitsAreReadByName) {
   EXPECT_EQ(parse_retransmits("Ip: a b\nIp: 1 2\nTcp: RtoMin OutSegs RetransSegs InErrs\nTcp: 200 5000 17 0\n"), 17);
   EXPECT_EQ(parse_retransmits("Tcp: RtoMin OutSegs\nTcp: 200 5000\n"), -1);
+  EXPECT_EQ(parse_tcp_counter("Tcp: RtoMin OutSegs\nTcp: 200 5000\n", "OutSegs"), 5000);
   EXPECT_EQ(parse_retransmits(""), -1);
   EXPECT_GE(read_congestion().retransmits, 0);
 }

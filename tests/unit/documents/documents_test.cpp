@@ -202,7 +202,7 @@ TEST(Documents, ProfilesAndDiagnoses) {
                                                   .diagnosis = diagnosis}),
                                "gar.diagnose/1");
   EXPECT_EQ(document["rows"][0]["is_assumed"], true);
-  EXPECT_EQ(document["rows"][0]["verdict"], to_string(verdict_of(diagnosis.rows[0], diagnosis.tolerance)));
+  EXPECT_EQ(document["rows"][0]["verdict"], to_string(verdict_of(diagnosis, 0)));
   const Measurements measurements{profile.topology, 0, observations, {}, {}};
   const Json fitted = parsed(fit_document({profile, measurements}), "gar.fit/1");
   EXPECT_EQ(fitted["profile"]["schema"], "gar.profile/2");

@@ -522,7 +522,51 @@ TEST_F(Diagnose, DoesNotJudgeByARoughProfile) {
   EXPECT_EQ(d.culprit, "");
   ASSERT_EQ(d.words.size(), 2U);
   EXPECT_NE(d.words[0].find("too rough to judge"), std::string::npos);
-  EXPECT_EQ(verdict_of(d.rows[0], d), Verdict::kUnknown);
+  EXPECT_EQ(verdict_of(d, 0), Verdict::kUnknown);
+}
+
+// Errors of short vectors do not make a profile useless for long ones.
+TEST_F(Diagnose, JudgesWhatTheProfileKnows) {
+  Profile profile = test::profile_of(kTruth, make_tree({15}));
+  std::vector<Observation> results;
+  for (const double size : {1e2, 1e5, 1e6, 1e7}) {
+    Observation one = collective_observation(Collective::kAllReduce, "ring", 15, size);
+    const double expected = predict_seconds(one, profile);
+    for (int i = 0; i < 6; ++i) profile.residuals.push_back({"cps", size < 1e3 ? 2 * expected : expected, expected});
+    one.seconds = {2 * expected};
+    results.push_back(one);
+  }
+  const Diagnosis d = diagnose(profile, results);
+  EXPECT_TRUE(d.is_judged);
+  EXPECT_FALSE(d.is_normal);
+  EXPECT_EQ(verdict_of(d, 0), Verdict::kUnknown);
+  EXPECT_NEAR(d.tolerances[0], 0.5, 1e-9);
+  EXPECT_EQ(verdict_of(d, 3), Verdict::kSlow);
+  EXPECT_EQ(d.tolerance, 0.1);
+  EXPECT_NE(d.words[1].find("1 more are not judged"), std::string::npos) << d.words[1];
+  EXPECT_NE(rough_words(profile).find("is rough for what takes less than"), std::string::npos) << rough_words(profile);
+  for (Residual& residual : profile.residuals) residual.measured_s = residual.fitted_s;
+  EXPECT_EQ(rough_words(profile), "");
+}
+
+TEST_F(Diagnose, SaysWhatIsLost) {
+  Truth slow = kTruth;
+  slow.beta *= 2;
+  Diagnosis d = with(slow);
+  std::vector<ResultRow> rows{{.bytes = 1e6, .seconds = 1, .resent = 0.004},
+                              {.bytes = 1e3, .seconds = 1, .resent = 0.5}};
+  add_loss({{.bytes = 1e6, .seconds = 1, .resent = 0}, {.bytes = 1e6, .seconds = 1}}, d);
+  const std::size_t before = d.words.size();
+  add_loss(rows, d);
+  ASSERT_EQ(d.words.size(), before + 1);
+  EXPECT_TRUE(d.words.back().starts_with("packets are lost: TCP sent 0.45% of its segments again")) << d.words.back();
+  EXPECT_EQ(d.culprit, "beta") << "which explains it";
+  d.culprit.clear();
+  add_loss(rows, d);
+  EXPECT_EQ(d.culprit, "lost packets");
+  Diagnosis normal = with(kTruth);
+  add_loss(rows, normal);
+  EXPECT_EQ(normal.words.size(), 2U);
 }
 
 TEST_F(Diagnose, NeedsResults) {

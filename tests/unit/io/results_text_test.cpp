@@ -69,6 +69,9 @@ TEST(BenchLabel, ComesBack) {
     EXPECT_EQ(parse_bench_label(text), label) << text;
   }
   EXPECT_EQ(to_string(BenchLabel{.name = "ring", .plan = "ring"}), "ring") << "said once";
+  EXPECT_EQ(to_short_string(labels[1].first), "auto: cps");
+  EXPECT_EQ(to_short_string(labels[4].first), "native");
+  EXPECT_EQ(parse_bench_label(to_short_string(labels[2].first)), labels[2].first);
   EXPECT_EQ(parse_bench_label(" chunks").num_chunks, 1);
 }
 
@@ -94,6 +97,11 @@ TEST(ResultsText, DocumentOfGarBench) {
   EXPECT_RESULTS_REFUSED(head + R"({"algorithm":"ring","bytes":4}]})", "results[0]");
   EXPECT_RESULTS_REFUSED(R"({"schema":"gar.bench/1","collective":"all-gather","ranks":6,"results":[]})",
                          "\"allreduce\"");
+  const Results lossy = parse_results(head + R"({"algorithm":"ring","bytes":8,"seconds":1,"resent":0.02},)" +
+                                          R"({"algorithm":"ring","bytes":8,"seconds":1,"resent":null}]})",
+                                      "out.json");
+  EXPECT_EQ(lossy.rows[0].resent, 0.02);
+  EXPECT_EQ(lossy.rows[1].resent, -1);
   EXPECT_RESULTS_REFUSED(R"({"schema":"gar.plan/2"})", "gar.bench/2");
   EXPECT_RESULTS_REFUSED("{", "out.txt");
 }
@@ -133,6 +141,25 @@ TEST(ResultsText, Osu) {
   const Results full = example("osu_full.txt");
   ASSERT_EQ(full.rows.size(), 2U);
   EXPECT_DOUBLE_EQ(full.rows[1].seconds, 2701.02e-6) << "the average, not the least";
+}
+
+// Tables of other benchmarks and of fewer processes stand in the same file.
+TEST(ResultsText, Imb) {
+  const std::string text =
+      "#    Intel(R) MPI Benchmarks 2021.3, MPI-1 part\n# Benchmarking Bcast \n# #processes = 4 \n"
+      "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n         4096  1000  1.0  2.0  1.5\n\n"
+      "# Benchmarking Allreduce \n# #processes = 2 \n# ( 2 additional processes waiting in MPI_Barrier)\n"
+      "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n         4096  1000  3.0  4.0  3.5\n"
+      "# Benchmarking Allreduce \n# #processes = 4 \n"
+      "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n            0  1000  0.1  0.1  0.1\n"
+      "         4096  1000  10.00  12.50  11.00\n      1048576  640  900.00  950.25  910.00\n";
+  const Results r = parse_results(text, "out.txt");
+  EXPECT_EQ(r.format, "IMB-MPI1");
+  EXPECT_EQ(r.num_ranks, 4);
+  ASSERT_EQ(r.rows.size(), 2U);
+  EXPECT_DOUBLE_EQ(r.rows[0].seconds, 12.5e-6) << "when the last rank is done";
+  EXPECT_EQ(r.rows[1].bytes, 1048576);
+  EXPECT_RESULTS_REFUSED(text + "   2097152  320  1.0\n", "has 3 columns");
 }
 
 std::string example_text(const std::string& name) {
