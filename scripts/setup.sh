@@ -76,7 +76,7 @@ by_hand() {
     echo "Please install, then run the command again:"
     echo "  Debian, Ubuntu: apt-get install ${missing[*]}"
     echo "  elsewhere: a C++20 compiler (GCC 12 or clang 14), CMake 3.25, Ninja, pkg-config, CLI11 2.1, {fmt} 9,"
-    echo "    nlohmann JSON 3.10 and GoogleTest 1.12; clang-format, clang-tidy and clang for 'make lint' and 'make fuzz';"
+    echo "    Eigen 3.4, nlohmann JSON 3.10 and GoogleTest 1.12; clang-format, clang-tidy and clang for 'make lint' and 'make fuzz';"
     echo "    Doxygen 1.9 for 'make docs'"
   } >&2
   exit 1

@@ -32,7 +32,7 @@ bool Shadow::is_checked(const Operation& operation) const {
 void Shadow::prepare(Job& job) {
   const CollectiveCall& call = job.operation.call;
   if (observer_.on_run) {
-    PlanReport report = communicator_.report(call.collective, call.count, call.type);
+    PlanReport report = communicator_.report(call.collective, call.count, call.type, call.op);
     const auto [entry, is_new] =
         reports_.try_emplace({call.collective, call.count, call.type, report.algorithm}, std::move(report));
     job.report = &entry->second;

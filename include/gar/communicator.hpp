@@ -57,7 +57,7 @@ inline std::int64_t vector_bytes(const CollectiveCall& call, int num_ranks) {
 
 /// How a communicator plans and runs its operations. The defaults suit most programs.
 struct CommunicatorOptions {
-  /// As on the command line ("ring", "hcps:4x2", "gentree+"); empty: gentree+, and a latency path for small vectors.
+  /// As on the command line ("ring", "hcps:4x2", "gentree+"); empty: what the model finds best (docs/runtime.md).
   /// GAR_ALGO in the environment is taken when this is empty.
   std::string algorithm;
   /// Use this AllReduce plan instead.
@@ -71,8 +71,11 @@ struct CommunicatorOptions {
   double timeout_s = 30;
   /// Shared memory that each rank stages its data in; 0: chosen from the caches of the machine. GAR_STAGING.
   std::int64_t staging_bytes = 0;
-  /// Vectors up to this many bytes take the latency path; -1: chosen. Only where the algorithm is not given.
+  /// Vectors up to this many bytes are gathered by all ranks at once, as far as the transport can do that; -1: where
+  /// the model finds it best; 0: never. Only where the algorithm is not given, or is "gather".
   std::int64_t latency_bytes = -1;
+  /// Where the network was fitted: its Profile::overlap. GAR_TOPOLOGY brings it along when it names a profile.
+  double overlap = 1;
   /// The thread that runs non-blocking operations may use every core, even where the process is bound to one on which
   /// the program computes.
   bool unbinds_thread = false;
@@ -102,7 +105,7 @@ concept LastingRange = ContiguousRange<Range> &&
 
 /// What ran, for reports.
 struct PlanReport {
-  std::string algorithm;          ///< "cps", "latency", "copy", ...
+  std::string algorithm;          ///< "cps", "gather", "copy", ...
   std::string transport;          ///< "threads", "shm", "mpi", "shm+mpi", "cuda-ipc", "nccl"
   std::string reason;             ///< in words
   std::int64_t num_chunks = 1;    ///< parts that follow each other
@@ -237,8 +240,10 @@ class Communicator {
     return prepare({Collective::kAllGather, in, out, block_count, type, ReduceOp::kSum});
   }
 
-  /// What an operation of this size does (the same decision as the operation itself takes).
-  [[nodiscard]] PlanReport report(Collective collective, std::int64_t count, DataType type);
+  /// What an operation of this size does (the same decision as the operation itself takes). The operator matters where
+  /// the MPI library's own takes part in the choice, which is not there for all types and operators.
+  [[nodiscard]] PlanReport report(Collective collective, std::int64_t count, DataType type,
+                                  ReduceOp op = ReduceOp::kSum);
   /// On rank 0 of a communicator that explores: where it is, and what was measured so far, in the order of sizes.
   /// Without decisions on all others.
   [[nodiscard]] Decisions decisions() const;

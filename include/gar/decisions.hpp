@@ -15,7 +15,7 @@ namespace gar {
 
 /// One way of running the operations of a size class.
 struct DecisionCandidate {
-  std::string name;               ///< "cps", "latency", "native", ...
+  std::string name;               ///< "cps", "gather", "native", ...
   double seconds = -1;            ///< measured for a call: the lower quartile; -1: not tried
   std::int64_t num_calls = 0;     ///< that this rests on
   double predicted_seconds = -1;  ///< by the model; -1: no prediction

@@ -91,6 +91,9 @@ std::vector<ValidationCell> validation_cells(const Profile& profile, const std::
 /// mu also GenModel without it, (alpha,beta,gamma) and, where native ones are among them, the library's default. The
 /// best is the fastest that was measured, native or not.
 std::vector<ValidationScore> validate(const Profile& profile, const std::vector<Observation>& observations);
+/// The same for each size class that was measured: vectors of 8 to below 64 bytes, to below 512, and so on by factors
+/// of 8.
+std::vector<ValidationScore> validate_by_size(const Profile& profile, const std::vector<Observation>& observations);
 
 /// Whether measured AllReduces are normal for a network, and if not, which parameter explains it.
 struct Diagnosis {
@@ -112,12 +115,12 @@ Diagnosis diagnose(const Profile& profile, const std::vector<Observation>& obser
 
 /// One measured AllReduce out of a benchmark's output.
 struct ResultRow {
-  std::int64_t line = 0;  ///< where it stands; 0 in a document
-  double bytes = 0;       ///< of the vector
-  double seconds = 0;     ///< of one operation
-  std::string algorithm;  ///< as on the command line; empty: unknown, or the library's own choice
-  std::string label;      ///< what the benchmark says about it: "auto: cps, 4 chunks", "in place"
-  double resent = -1;     ///< share of its segments that TCP sent again; -1: the benchmark does not say
+  std::int64_t line = 0;       ///< where it stands; 0 in a document
+  double bytes = 0;            ///< of the vector
+  double seconds = 0;          ///< of one operation
+  std::string algorithm = {};  ///< as on the command line; empty: unknown, or the library's own choice
+  std::string label = {};      ///< what the benchmark says about it: "auto: cps, 4 chunks", "in place"
+  double resent = -1;          ///< share of its segments that TCP sent again; -1: the benchmark does not say
 };
 /// What lost packets have to do with slow results, "packets are lost: ..."; empty: hardly any were, or nobody counted.
 std::string words_of_loss(const std::vector<ResultRow>& rows);

@@ -61,10 +61,14 @@ std::vector<int> refinement_levels(std::size_t count);
 
 /// Lengths for validation: between the fitted ones, and beyond the largest.
 std::vector<double> held_out_sizes(const std::vector<double>& fitted);
+/// Shorter ones for validation, from 8 bytes on by factors of 8: all that lie clearly below the fitted ones.
+std::vector<double> held_out_short_sizes(const std::vector<double>& fitted);
 /// Numbers of ranks for validation.
 std::vector<std::int64_t> held_out_counts(std::int64_t num_ranks);
 /// Algorithms for validation on n ranks: Ring, RHD, CPS, HCPS of two factors, and one of three.
 std::vector<AlgorithmSpec> held_out_algorithms(std::int64_t num_ranks);
+/// The same for short vectors: also Recursive Doubling and Gather.
+std::vector<AlgorithmSpec> held_out_short_algorithms(std::int64_t num_ranks);
 
 /// What to measure, essential groups first. The topology has one server per rank, at least two.
 std::vector<FitGroup> plan_fit(const Topology& topology, const FitSizes& sizes, const FitScope& scope);

@@ -43,6 +43,9 @@ std::vector<ValidationCell> validation_cells(const FitReport& report);
 /// The algorithm of an observation as `--algo` takes it, or "native".
 std::string algorithm_name(const Observation& observation);
 
+/// "512 B to 4 KiB: ", the vectors that a score is about; empty when it is about all.
+std::string size_class_words(const ValidationScore& score);
+
 /// |fitted / measured - 1| over all residuals.
 struct ResidualSummary {
   double median_error = 0;      ///< half of the errors are at most this

@@ -97,7 +97,7 @@ typedef struct gar_options {
   int reproducible;  ///< not 0: the same bits for any number of ranks, plan and transport; slower
   double timeout_s;  ///< a peer that does not answer for this long is an error
   int64_t staging_bytes;  ///< shared memory of each rank; 0: chosen from the caches of the machine
-  int64_t latency_bytes;  ///< vectors up to this many bytes take the latency path; -1: chosen
+  int64_t latency_bytes;  ///< vectors up to this many bytes are gathered at once; -1: the model decides; 0: never
   /// Gets one line of text for every note: which plan runs and why. NULL: none, or standard error with GAR_DEBUG=INFO.
   /// Threads that the library has started may call it as well.
   void (*log)(const char* text, void* user);

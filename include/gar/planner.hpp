@@ -85,13 +85,28 @@ TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelO
 /// What decides between plans that are predicted to take nearly the same time.
 enum class Policy {
   kModel,  ///< the least predicted time, always
-  /// what a Communicator does: the same, but without plans that end in exchanges, unless their algorithm is asked for,
-  /// and with a ring within kRingMargin where links suffer from incast
+  /// what a Communicator does: the least predicted time of gentree+'s plan without exchanges, of the gather of
+  /// PlanRequest::quick_gather and, where that goes by messages, of Recursive Doubling; and a ring where
+  /// PlanRequest::overlap says that this is less
   kRuntime,
 };
 
-/// Policy::kRuntime takes a ring in place of gentree+'s plan when it is predicted to take at most this much longer.
-inline constexpr double kRingMargin = 0.05;
+/// How a transport gathers the vectors of all ranks by itself: the plan `gather`, run in a way that is faster for short
+/// vectors than sending its messages one by one.
+struct QuickGather {
+  double max_bytes = 0;           ///< of a vector; 0: the transport has no such way
+  int num_rounds = 0;             ///< in which ranks pass on what they have; 1: everybody's vector reaches everybody
+  double header_bytes = 0;        ///< that travel with each vector, beyond what a message has anyway
+  bool is_read_in_place = false;  ///< a rank copies its vector once, and all others read it there
+  double plan_seconds = 0;        ///< that a plan on this transport takes beyond its stages, and a gather does not
+  bool operator==(const QuickGather&) const = default;
+};
+/// That over messages, as communicators over MPI have it: log2 N rounds.
+QuickGather message_gather(std::int64_t num_ranks);
+/// What it costs, for vectors of `size_floats` (of all blocks together, for ReduceScatter and AllGather). `gather` is
+/// the plan of that name for `num_ranks` ranks on the network.
+Terms cost_of(const QuickGather& quick, const PricedPlan& gather, std::int64_t num_ranks, Collective collective,
+              double size_floats);
 
 /// What to plan. Only the topology has to be given.
 struct PlanRequest {
@@ -101,6 +116,11 @@ struct PlanRequest {
   ModelOptions model{};                     ///< how plans are priced
   Collective collective = Collective::kAllReduce;  ///< what the plan computes
   Policy policy = Policy::kModel;                  ///< what decides between nearly equal plans
+  /// Policy::kRuntime, AllReduce: what the transport can do besides plans. As it is, no gather is considered.
+  QuickGather quick_gather{};
+  /// Policy::kRuntime: plans in which ranks hear from others in one stage than in the next take this many times as long
+  /// as the model says, compared with rings (Profile::overlap); 1: nothing is known of it.
+  double overlap = 1;
   bool with_optimality = false;  ///< also judge an AllReduce's optimality, which looks at every message of every rank
 };
 
@@ -108,6 +128,7 @@ struct PlanRequest {
 struct PassedOver {
   std::string algorithm;  ///< "hcps:8x3"
   double excess = 0;      ///< of the chosen plan's predicted time over its own: 0.03 is 3% longer
+  double overlap = 1;     ///< PlanRequest::overlap, which decided
 };
 
 /// A plan and everything that the planner knows about it.
@@ -123,6 +144,7 @@ struct PlanAnswer {
   LowerBound bound;                          ///< for this collective on this network
   std::optional<Optimality> optimality;      ///< when it was asked for
   std::optional<PassedOver> passed_over;     ///< when the policy did not take the least predicted time
+  bool is_quick = false;                     ///< the plan is `gather`, run and priced as PlanRequest::quick_gather says
   [[nodiscard]] double seconds() const { return terms.total(); }  ///< predicted time
 };
 

@@ -92,7 +92,8 @@ struct PredictRequest {
 /// One algorithm of the answer. `terms` is what it costs as other verbs run it under its name: gentree+ in chunks, all
 /// others in one piece.
 struct PredictRow : Prediction {
-  std::int64_t num_chunks = 1;       ///< parts of the vector that follow each other, as many as pay
+  /// Parts of the vector that follow each other: as few as cost a thousandth more than the best number of them.
+  std::int64_t num_chunks = 1;
   Terms whole;                       ///< predicted cost in one piece
   Terms chunked;                     ///< and in that many parts
   bool is_chunked = false;           ///< false: too many servers to price it in parts; `chunked` is `whole`

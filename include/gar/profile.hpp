@@ -89,6 +89,8 @@ struct ValidationScore {
   double median_regret = -1;   ///< time of its choice / time of the best, - 1
   double p95_regret = -1;      ///< of the same, 95% are below
   double max_regret = -1;      ///< of the same, the largest
+  double from_bytes = 0;       ///< vectors from this length on
+  double to_bytes = 0;         ///< and below this one; 0: of every length
   bool operator==(const ValidationScore&) const = default;
 };
 
@@ -140,11 +142,19 @@ struct Profile {
   /// Seconds per message, of a rank with a core of its own; not identified where no short vectors were measured between
   /// three ranks or more, and 0 then: what a message costs is part of alpha.
   Estimate mu{.value = 0, .low = 0, .high = 0, .is_identified = false};
+  /// Where senders meet with loss: how many times as long as predicted AllReduces take in which ranks hear from others
+  /// in one stage than in the next, over the same of rings. A correction for what single stages cannot know; measured
+  /// with what was held out, and not identified without that.
+  Estimate overlap{.value = 1, .low = 1, .high = 1, .is_identified = false};
+  std::vector<ValidationScore> validation_by_size{};  ///< as `validation`, for every size class, shortest vectors first
 };
 
 /// The profile's parameters on another tree, level by level; ranks share the profile's cores below each lowest switch.
 /// Levels that the profile does not know keep the tree's own parameters; `unknown_levels` (may be null) gets them.
 Topology lay_over(const Profile& profile, const Topology& topology, std::vector<int>* unknown_levels = nullptr);
+
+/// What PlanRequest and CommunicatorOptions take for it: 1 where the interval has it.
+double overlap_of(const Profile& profile);
 
 /// The profile's correction for AllReduces of that size; null when it has none.
 const SizeCorrection* correction_of(const Profile& profile, double bytes);

@@ -19,6 +19,8 @@ namespace gar {
 /// field and what is accepted.
 Profile read_profile_file(const std::string& path);
 Profile parse_profile(std::string_view text, const std::string& source);  ///< from text; messages name `source`
+/// What load_topology would read, if that is a profile file; otherwise nothing.
+std::optional<Profile> find_profile(const std::string& path);
 /// Reads a profile, or a file of decisions (gar/decisions.hpp), whichever it is. Throws ParseError as above.
 std::variant<Profile, Decisions> read_profile_or_decisions(const std::string& path);
 /// Numbers keep all their digits. Throws InvalidArgument when one is not finite (the high end of an interval may be).

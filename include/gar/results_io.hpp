@@ -29,6 +29,8 @@ struct BenchLabel {
 std::string to_string(const BenchLabel& label);
 /// The same in a narrow table, without what only documents it: "auto: cps", "ring, repr.", "native".
 std::string to_short_string(const BenchLabel& label);
+/// Stands in a narrow table for a label that has no room; the label is in the next line, a comment.
+inline constexpr std::string_view kLabelBelow = "below:";
 /// The inverse of to_string, and of to_short_string as far as that goes; any text is some label.
 BenchLabel parse_bench_label(std::string_view text);
 

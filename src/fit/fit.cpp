@@ -10,6 +10,7 @@
 #include <set>
 
 #include "fit/estimate.hpp"
+#include "fit/overlap.hpp"
 #include "fit/regression.hpp"
 #include "fit/selection.hpp"
 #include "gar/errors.hpp"
@@ -77,10 +78,11 @@ void check_consistency(const Problem& problem, const Fitted& fitted) {
   const double scatter = 1.4826 * median_of(errors.cwiseAbs());
   const bool explains_little = spread > 0 && 1 - std::pow(scatter / spread, 2) < kLeastExplained && scatter > 0.1;
   if (scatter <= kMostScatter && !explains_little) return;
-  throw InvalidArgument(
-      fmt::format("the measurements contradict the model: half of them are more than {:.0f}% away from the best fit. "
-                  "Are times, sizes and ranks in the right order, and was the machine otherwise idle?",
-                  100 * std::exp(median_of(errors.cwiseAbs())) - 100));
+  throw InvalidArgument(fmt::format(
+      "the measurements contradict the model: half of them are more than {:.0f}% away from the best fit. "
+      "Measure again, for longer, while nothing else runs on these hosts (measurements that you have written "
+      "yourself: are times, sizes and ranks in the right order?)",
+      100 * std::exp(median_of(errors.cwiseAbs())) - 100));
 }
 
 /// Caches make reductions of some sizes several times faster than others.
@@ -437,6 +439,7 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
                                  factor * predicted(i), fitted.solution.weights(i)});
   }
   profile.topology = with_single_links(lay_over(profile, measurements.topology), profile);
+  profile.overlap = measured_overlap(profile, measurements.observations);
   return profile;
 }
 

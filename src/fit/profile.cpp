@@ -110,6 +110,10 @@ std::string_view to_string(Incast incast) {
 
 std::string_view to_string(OperandAccess access) { return access == OperandAccess::kDirect ? "direct" : "copied"; }
 
+double overlap_of(const Profile& profile) {
+  return profile.overlap.is_identified && profile.overlap.low > 1 ? profile.overlap.value : 1;
+}
+
 Topology lay_over(const Profile& profile, const Topology& topology, std::vector<int>* unknown_levels) {
   Overlay overlay(profile, topology);
   if (unknown_levels != nullptr) *unknown_levels = overlay.unknown_levels();

@@ -62,6 +62,12 @@ std::string algorithm_name(const Observation& observation) {
   return observation.is_native ? "native" : to_string(observation.algorithm);
 }
 
+std::string size_class_words(const ValidationScore& score) {
+  if (score.to_bytes <= 0) return "";
+  const auto words = [](double bytes) { return format_binary_bytes(std::llround(bytes)); };
+  return fmt::format("{} to {}: ", words(score.from_bytes), words(score.to_bytes));
+}
+
 ResidualSummary summarise(const std::vector<Residual>& residuals) {
   ResidualSummary out;
   if (residuals.empty()) return out;

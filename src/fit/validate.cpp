@@ -98,6 +98,47 @@ std::optional<Profile> fit_paper(const Profile& profile, const std::vector<Obser
   return fit(measured, {.num_bootstrap = 0, .fit_mu = false});
 }
 
+constexpr double kFirstClass = 8;   // bytes
+constexpr double kClassFactor = 8;  // from class to class
+
+/// The shortest vector of a size's class.
+double class_begin(double bytes) {
+  double out = kFirstClass;
+  while (out > bytes) out /= kClassFactor;
+  while (out * kClassFactor <= bytes) out *= kClassFactor;
+  return out;
+}
+
+std::string library_name(const Profile& profile) {
+  return profile.provenance.mpi.empty() ? "the library's default" : profile.provenance.mpi + "'s default";
+}
+
+std::vector<ValidationScore> scores_of(const std::vector<ValidationCell>& cells, const std::string& library_name) {
+  const std::map<CaseKey, double> fastest = fastest_of(cells);
+  const auto genmodel = score_of("GenModel", cells, fastest, [](const ValidationCell& c) { return c.genmodel_s; });
+  if (genmodel.num_cells == 0)
+    throw InvalidArgument("there is no AllReduce that was held out, hence nothing to validate with");
+  std::vector<ValidationScore> out{genmodel};
+  const bool has_paper = std::any_of(cells.begin(), cells.end(), [](const auto& c) { return c.paper_s >= 0; });
+  if (has_paper) {
+    out.push_back(score_of("GenModel without mu", cells, fastest, [](const ValidationCell& c) { return c.paper_s; }));
+  }
+  out.push_back(score_of("(alpha,beta,gamma)", cells, fastest, [](const ValidationCell& c) { return c.abc_s; }));
+  ValidationScore library;
+  library.name = library_name;
+  std::vector<double> regrets;
+  for (const ValidationCell& cell : cells) {
+    if (!cell.observation->is_native) continue;
+    ++library.num_cells;
+    const auto known = fastest.find(key_of(cell));
+    if (known != fastest.end()) regrets.push_back(cell.measured_s / known->second - 1);
+  }
+  if (library.num_cells == 0) return out;
+  set_regrets(regrets, library);
+  out.push_back(library);
+  return out;
+}
+
 }  // namespace
 
 std::vector<ValidationCell> validation_cells(const Profile& profile, const std::vector<Observation>& observations) {
@@ -123,29 +164,24 @@ std::vector<ValidationCell> validation_cells(const Profile& profile, const std::
 }
 
 std::vector<ValidationScore> validate(const Profile& profile, const std::vector<Observation>& observations) {
-  const std::vector<ValidationCell> cells = validation_cells(profile, observations);
-  const std::map<CaseKey, double> fastest = fastest_of(cells);
-  const auto genmodel = score_of("GenModel", cells, fastest, [](const ValidationCell& c) { return c.genmodel_s; });
-  if (genmodel.num_cells == 0)
-    throw InvalidArgument("there is no AllReduce that was held out, hence nothing to validate with");
-  std::vector<ValidationScore> out{genmodel};
-  const bool has_paper = std::any_of(cells.begin(), cells.end(), [](const auto& c) { return c.paper_s >= 0; });
-  if (has_paper) {
-    out.push_back(score_of("GenModel without mu", cells, fastest, [](const ValidationCell& c) { return c.paper_s; }));
+  return scores_of(validation_cells(profile, observations), library_name(profile));
+}
+
+std::vector<ValidationScore> validate_by_size(const Profile& profile, const std::vector<Observation>& observations) {
+  std::map<double, std::vector<ValidationCell>> classes;
+  for (const ValidationCell& cell : validation_cells(profile, observations)) {
+    classes[class_begin(4 * cell.observation->size_floats)].push_back(cell);
   }
-  out.push_back(score_of("(alpha,beta,gamma)", cells, fastest, [](const ValidationCell& c) { return c.abc_s; }));
-  ValidationScore library;
-  library.name = profile.provenance.mpi.empty() ? "the library's default" : profile.provenance.mpi + "'s default";
-  std::vector<double> regrets;
-  for (const ValidationCell& cell : cells) {
-    if (!cell.observation->is_native) continue;
-    ++library.num_cells;
-    const auto known = fastest.find(key_of(cell));
-    if (known != fastest.end()) regrets.push_back(cell.measured_s / known->second - 1);
+  std::vector<ValidationScore> out;
+  for (const auto& [from, cells] : classes) {
+    const bool has_ours = std::any_of(cells.begin(), cells.end(), [](const auto& c) { return c.genmodel_s >= 0; });
+    if (!has_ours) continue;
+    for (ValidationScore& score : scores_of(cells, library_name(profile))) {
+      score.from_bytes = from;
+      score.to_bytes = from * kClassFactor;
+      out.push_back(std::move(score));
+    }
   }
-  if (library.num_cells == 0) return out;
-  set_regrets(regrets, library);
-  out.push_back(library);
   return out;
 }
 

@@ -64,7 +64,7 @@ InputFile::InputFile(std::string path, std::int64_t max_bytes, std::string accep
 
 void InputFile::fail(const std::string& problem) const {
   throw ParseError(
-      fmt::format("{}: {}; {}", path_, problem, accepted_.empty() ? "a file is accepted" : "accepted: " + accepted_));
+      fmt::format("{}: {}; {}", path_, problem, accepted_.empty() ? "expected a file" : "expected " + accepted_));
 }
 
 void InputFile::fail_too_long(const std::string& size) const {

@@ -25,7 +25,8 @@ bool knows_messages(const PlanRequest& request) {
 }
 
 /// May gentree+ end a plan in exchanges? These have no halves. And what a communicator measures of the cost of a
-/// message when it is made is rough, so that it could take them where they are slower: it tries them when it explores.
+/// message when it is made is rough, so that it could take those of many messages where they are slower: it considers
+/// those that depend least on it (decide_as_communicators_do), and tries others when it explores.
 bool may_exchange(const PlanRequest& request) {
   return request.model.exchanges && request.collective == Collective::kAllReduce &&
          request.policy != Policy::kRuntime && knows_messages(request);
@@ -85,27 +86,66 @@ PlanAnswer best_of(const PlanRequest& request) {
   return best;
 }
 
-bool has_incast(const Topology& topology) {
-  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
-    if (id != topology.root() && topology.node(id).uplink.epsilon > 0) return true;
-  }
-  return false;
-}
-
-/// Deviation from least predicted time: where senders that meet on a link lose data, a stage that begins with another
-/// sender than the stage before also costs what the model does not know (a connection that has been idle starts slowly,
-/// and ranks are not equally late). In a ring every rank hears from one other rank only, so it is taken where it is
-/// predicted to be nearly as good.
+/// Where ranks hear from others in one stage than in the next, a stage also costs what the model does not know: early
+/// senders meet late ones of the stage before. In a ring every rank hears from one other rank only. How much it is was
+/// measured, or nothing is known of it.
 void prefer_ring(const PlanRequest& request, PlanAnswer& answer) {
-  if (answer.spec.name != "gentree+" || answer.plan.num_ranks < 3) return;
-  if (!has_incast(request.topology) || plan_name(answer) == "ring") return;
+  if (request.overlap <= 1 || answer.plan.num_ranks < 3 || plan_name(answer) == "ring") return;
   PlanAnswer ring = plan_with(parse_algorithm("ring"), request);
   const double excess = ring.seconds() / answer.seconds() - 1;
-  if (excess > kRingMargin) return;
-  ring.passed_over = PassedOver{plan_name(answer), excess};
+  if (excess > request.overlap - 1) return;
+  ring.passed_over = PassedOver{plan_name(answer), excess, request.overlap};
   ring.asked = std::move(answer.asked);
   ring.considered = std::move(answer.considered);
   answer = std::move(ring);
+}
+
+/// Lets another plan take the place of the answer if it is predicted to take less time; a quick one also if it is
+/// longer by no more than what plans take beyond their stages.
+void offer(PlanAnswer other, const QuickGather& quick, PlanAnswer& answer) {
+  const auto is_longer = [&](const PlanCandidate& known) { return known.seconds() > other.seconds(); };
+  answer.considered.insert(std::find_if(answer.considered.begin(), answer.considered.end(), is_longer),
+                           {to_string(other.spec), other.plan.num_chunks, other.terms});
+  const bool is_less =
+      other.is_quick ? other.seconds() <= answer.seconds() + quick.plan_seconds : other.seconds() < answer.seconds();
+  if (!is_less) return;
+  other.asked = std::move(answer.asked);
+  other.considered = std::move(answer.considered);
+  answer = std::move(other);
+}
+
+/// The gather as the transport runs it, where the vector is short enough.
+std::optional<PlanAnswer> quick_gather(const PlanRequest& request) {
+  if (4 * request.size_floats > request.quick_gather.max_bytes) return std::nullopt;
+  const std::int64_t n = request.topology.num_servers();
+  PlanAnswer out;
+  out.spec = parse_algorithm("gather");
+  out.plan = gather(n);
+  out.priced = std::make_shared<const PricedPlan>(out.plan, request.topology, request.model);
+  out.terms = cost_of(request.quick_gather, *out.priced, n, request.collective, request.size_floats);
+  out.switches.push_back(flat_choice(request.topology, out.spec, out.terms));
+  out.is_quick = true;
+  return out;
+}
+
+/// Policy::kRuntime, for what gentree+ has found.
+void decide_as_communicators_do(const PlanRequest& request, PlanAnswer& answer) {
+  const bool has_exchanges = request.collective == Collective::kAllReduce && answer.plan.num_ranks > 1;
+  if (has_exchanges && answer.spec.name == "gather") {
+    if (std::optional<PlanAnswer> quick = quick_gather(request)) {
+      quick->asked = std::move(answer.asked);
+      answer = std::move(*quick);
+    }
+  }
+  if (answer.spec.name != "gentree+") return;
+  prefer_ring(request, answer);
+  if (!has_exchanges || !request.model.exchanges) return;
+  // In one memory all ranks see a vector as early as one of them does, so there is nothing to double.
+  const QuickGather& quick_way = request.quick_gather;
+  if (quick_way.num_rounds > 0 && !quick_way.is_read_in_place) {
+    offer(plan_with(parse_algorithm("recursive-doubling"), request), quick_way, answer);
+  }
+  if (std::optional<PlanAnswer> quick = quick_gather(request)) offer(std::move(*quick), quick_way, answer);
 }
 
 }  // namespace
@@ -120,13 +160,48 @@ SwitchChoice flat_choice(const Topology& topology, const AlgorithmSpec& spec, co
   return out;
 }
 
+QuickGather message_gather(std::int64_t num_ranks) {
+  // Room for what is worth asking the model about; beyond 128 ranks all plans are better. With a vector goes the word
+  // of a communicator that explores.
+  constexpr double kWord = 64;
+  constexpr double kHeader = 64;
+  QuickGather out;
+  out.num_rounds = 1;
+  out.max_bytes = num_ranks < 2 ? 0 : num_ranks <= 32 ? 4096 + kWord : num_ranks <= 128 ? 512 + kWord : 0;
+  while ((std::int64_t{1} << out.num_rounds) < num_ranks) ++out.num_rounds;
+  // Every message has a header, here and in plans; but here each vector brings its own.
+  out.header_bytes =
+      kHeader * (1 - static_cast<double>(out.num_rounds) / std::max(static_cast<double>(num_ranks - 1), 1.0));
+  return out;
+}
+
+Terms cost_of(const QuickGather& quick, const PricedPlan& gather, std::int64_t num_ranks, Collective collective,
+              double size_floats) {
+  const auto n = static_cast<double>(num_ranks);
+  const double floats = collective == Collective::kAllGather ? size_floats / n : size_floats;
+  Terms out = gather.cost(floats);
+  out.beta = gather.cost(floats + quick.header_bytes / 4).beta;
+  if (quick.num_rounds > 1) {
+    out.alpha *= quick.num_rounds;
+    out.mu *= quick.num_rounds / (n - 1);
+    out.epsilon = 0;  // one sender at a time
+  }
+  if (quick.is_read_in_place) out.beta /= n - 1;
+  if (collective == Collective::kReduceScatter) {
+    out.gamma /= n;
+    out.delta /= n;
+  }
+  if (collective == Collective::kAllGather) out.gamma = 0;
+  return out;
+}
+
 PlanAnswer plan(const PlanRequest& request) {
   if (!(request.size_floats >= 0 && request.size_floats <= kMaxFloats)) {
     throw InvalidArgument(fmt::format("a vector of {} floats cannot be planned; expected a number from 0 to {:g}",
                                       request.size_floats, kMaxFloats));
   }
   PlanAnswer out = best_of(request);
-  if (request.policy == Policy::kRuntime) prefer_ring(request, out);
+  if (request.policy == Policy::kRuntime) decide_as_communicators_do(request, out);
   out.bound = lower_bound(request.topology, request.size_floats, request.collective, request.model.kind);
   require_finite(out.seconds(), fmt::format("the cost of {}", to_string(out.spec)));
   require_finite(out.bound.seconds(), "the lower bound");

@@ -74,12 +74,13 @@ std::string plan_name(const PlanAnswer& answer) {
 std::string choice_words(const PlanAnswer& answer, const Topology& topology) {
   if (answer.passed_over) {
     return fmt::format(
-        "predicted to take {:.1f}% longer than {} on '{}', but no rank hears from a second sender; accepted up to "
-        "{:.0f}% longer",
-        100 * answer.passed_over->excess, answer.passed_over->algorithm, topology.name(), 100 * kRingMargin);
+        "predicted to take {:.1f}% longer than {} on '{}', but such plans were measured to take {:.1f}% longer there "
+        "than predicted, compared with rings",
+        100 * answer.passed_over->excess, answer.passed_over->algorithm, topology.name(),
+        100 * (answer.passed_over->overlap - 1));
   }
   std::string out = answer.switches.size() > 1 ? plan_words(answer.switches) + "; " : "";
-  out += fmt::format("least predicted time on '{}'", topology.name());
+  out += fmt::format("{}least predicted time on '{}'", answer.is_quick ? "all vectors at once; " : "", topology.name());
   for (const PlanCandidate& other : answer.considered) {
     // The same plan may be there under several names.
     const double excess = other.seconds() / answer.considered.front().seconds() - 1;

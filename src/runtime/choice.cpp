@@ -14,16 +14,18 @@
 #include "gar/environment.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
+#include "gar/profile_io.hpp"
 #include "gar/topology_io.hpp"
 #include "gar/verify.hpp"
+#include "runtime/contest.hpp"
 
 namespace gar {
 
 namespace {
 
-constexpr std::int64_t kDefaultLatencyBytes = 16 << 10;
-constexpr std::string_view kLatency = "latency";  // an algorithm of the transports
-constexpr double kFarOff = 8;                     // times the predicted time of the model's choice: not worth a look
+constexpr std::string_view kGather = "gather";
+constexpr double kWordBytes = 8.0 * kTurnBits;  // behind a vector, where the communicator explores
+constexpr double kFarOff = 8;                   // times the predicted time of the model's choice: not worth a look
 
 int size_class_of(std::int64_t bytes) {
   return std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1)));
@@ -32,11 +34,22 @@ int size_class_of(std::int64_t bytes) {
 /// Floats of a vector in the middle of a class.
 double middle_of(int size_class) { return 1.5 * std::ldexp(1.0, size_class - 1) / 4; }
 
+/// Bytes above all of a class whose middle has so many floats.
+double end_of(double middle_floats) { return 4 * middle_floats * 2 / 1.5; }
+
 /// Equal for plans that do the same, whatever they are called.
 std::uint64_t nameless_fingerprint(const ChosenPlan& chosen) {
   Plan plan = chosen.plan->plan;
+  if (chosen.quick) plan.num_units += 1;  // it runs in another way than its messages
   plan.algorithm.clear();
   return IndexedPlan(std::move(plan)).fingerprint;
+}
+
+bool has_incast(const Topology& topology) {
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    if (id != topology.root() && topology.node(id).uplink.epsilon > 0) return true;
+  }
+  return false;
 }
 
 /// Says which variable a complaint is about.
@@ -51,7 +64,7 @@ void blaming(const EnvironmentVariable& variable, const Body& body) {
 
 /// Is there a ReduceScatter of this algorithm?
 bool has_half(const std::string& algorithm, std::int64_t num_ranks) {
-  if (algorithm.empty() || algorithm == kLatency) return true;
+  if (algorithm.empty()) return true;
   AlgorithmSpec spec = parse_algorithm(algorithm);
   if (is_tree_planner(spec) || num_ranks == 1) return true;
   if (needs_factors(spec)) spec.factors = {num_ranks};
@@ -60,7 +73,7 @@ bool has_half(const std::string& algorithm, std::int64_t num_ranks) {
 
 /// A wrong name, or factors that do not fit, shall be noticed when the communicator is made.
 void check_algorithm_text(const std::string& algorithm, int num_ranks) {
-  if (algorithm.empty() || algorithm == kLatency) return;
+  if (algorithm.empty()) return;
   check_algorithm(parse_algorithm(algorithm), num_ranks);
 }
 
@@ -84,6 +97,9 @@ void check_numbers(const CommunicatorOptions& options) {
     throw InvalidArgument(
         fmt::format("latency_bytes = {}: expected -1 (chosen) or a number of bytes", options.latency_bytes));
   }
+  if (!(options.overlap > 0) || !std::isfinite(options.overlap)) {
+    throw InvalidArgument(fmt::format("overlap = {}: accepted is a factor above 0", options.overlap));
+  }
   if (!(options.explore_share >= 0 && options.explore_share <= 1)) {
     throw InvalidArgument(fmt::format("explore_share = {}: expected a share from 0 to 1", options.explore_share));
   }
@@ -96,15 +112,22 @@ CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks,
   if (options.algorithm.empty() && !options.plan) {
     options.algorithm = environment::text(environment::kAlgo);
     if (options.algorithm == "auto") options.algorithm.clear();
+    if (options.algorithm == "latency") options.algorithm = kGather;
     blaming(environment::kAlgo, [&] { check_algorithm_text(options.algorithm, num_ranks); });
   }
+  if (options.algorithm == "latency") options.algorithm = kGather;  // what it was called before
   options.timeout_s = environment::number(environment::kTimeout).value_or(options.timeout_s);
   if (options.staging_bytes == 0) {
     options.staging_bytes = static_cast<std::int64_t>(environment::number(environment::kStaging).value_or(0));
   }
   if (const std::string text = environment::text(environment::kTopology); !text.empty() && !options.topology) {
     blaming(environment::kTopology, [&] {
-      options.topology = load_topology(text);
+      if (const std::optional<Profile> profile = find_profile(text)) {
+        options.topology = profile->topology;
+        options.overlap = overlap_of(*profile);
+      } else {
+        options.topology = load_topology(text);
+      }
       if (!has_hosts) check_topology(*options.topology, num_ranks);
     });
   }
@@ -116,15 +139,27 @@ CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks,
   return options;
 }
 
+double ChosenPlan::seconds(Collective collective, double floats) const {
+  if (priced == nullptr) return -1;
+  const Terms terms = quick ? cost_of(*quick, *priced, plan->plan.num_ranks, collective, floats) : priced->cost(floats);
+  return terms.total();
+}
+
 Chooser::Chooser(const CommunicatorOptions& options, const Topology& default_topology, int num_ranks,
-                 std::int64_t least_chunk_bytes)
+                 std::int64_t least_chunk_bytes, const ShortVectors& short_vectors)
     : algorithm_(options.algorithm),
       plan_(options.plan),
       latency_bytes_(options.latency_bytes),
+      quick_(short_vectors.quick),
+      most_quick_(short_vectors.quick.max_bytes),
+      overlap_(options.overlap),
       topology_(options.topology ? *options.topology : default_topology),
+      near_(!options.topology && short_vectors.network ? *short_vectors.network : topology_),
       least_chunk_bytes_(least_chunk_bytes) {
   check_topology(topology_, num_ranks);
   check_algorithm_text(algorithm_, num_ranks);
+  const bool has_choice = latency_bytes_ < 0 && !plan_ && (algorithm_.empty() || algorithm_ == kGather);
+  quick_.max_bytes = has_choice ? std::max(most_quick_ - kWordBytes, 0.0) : 0;
   if (plan_) {
     if (plan_->num_ranks != num_ranks) {
       throw PlanError(
@@ -136,11 +171,18 @@ Chooser::Chooser(const CommunicatorOptions& options, const Topology& default_top
   }
 }
 
-bool Chooser::takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) const {
-  if (bytes > max_bytes || max_bytes == 0) return false;
-  if (algorithm_ == kLatency) return true;
-  if (!algorithm_.empty() || plan_) return false;
-  return bytes <= (latency_bytes_ >= 0 ? latency_bytes_ : kDefaultLatencyBytes);
+bool Chooser::is_told_to_gather(std::int64_t bytes) const {
+  return latency_bytes_ >= bytes && static_cast<double>(bytes) <= most_quick_ && algorithm_.empty() && !plan_;
+}
+
+ChosenPlan Chooser::gathered() const {
+  ChosenPlan out;
+  out.name = kGather;
+  out.reason = "all vectors at once; so short that nothing was compared";
+  out.quick = quick_;
+  out.plan = std::make_shared<IndexedPlan>(gather(topology_.num_servers()));
+  out.priced = std::make_shared<PricedPlan>(out.plan->plan, topology_);
+  return out;
 }
 
 ChosenPlan Chooser::make(double size_floats, const std::string& algorithm) const {
@@ -157,17 +199,22 @@ ChosenPlan Chooser::make(double size_floats, const std::string& algorithm) const
 
 ChosenPlan Chooser::planned(double size_floats, const std::string& algorithm, Collective collective) const {
   ChosenPlan out;
-  const AlgorithmSpec spec = parse_algorithm(algorithm.empty() || algorithm == kLatency ? "gentree+" : algorithm);
-  PlanRequest request{.topology = topology_,
+  const AlgorithmSpec spec = parse_algorithm(algorithm.empty() ? "gentree+" : algorithm);
+  const bool is_near = end_of(size_floats) <= most_quick_;
+  PlanRequest request{.topology = is_near ? near_ : topology_,
                       .size_floats = size_floats,
                       .algorithms = {spec},
                       .collective = collective,
-                      .policy = Policy::kRuntime};
+                      .policy = Policy::kRuntime,
+                      .overlap = overlap_};
+  if (end_of(size_floats) <= quick_.max_bytes) request.quick_gather = quick_;
   request.model.max_chunks = std::max<std::int64_t>(1, static_cast<std::int64_t>(4 * size_floats) / least_chunk_bytes_);
   PlanAnswer answer = gar::plan(request);
   const bool has_found_factors = answer.spec.factors != spec.factors;
   out.name = plan_name(answer);
+  if (answer.is_quick) out.quick = quick_;
   out.reason = spec.name == "gentree+" ? choice_words(answer, topology_)
+               : answer.is_quick       ? "the algorithm that was asked for, all vectors at once"
                : has_found_factors     ? "the algorithm that was asked for, with the best factors"
                                        : "the algorithm that was asked for";
   for (const PlanCandidate& other : answer.considered) out.others.push_back(other.algorithm);
@@ -176,23 +223,31 @@ ChosenPlan Chooser::planned(double size_floats, const std::string& algorithm, Co
   return out;
 }
 
+int Chooser::num_special(std::int64_t bytes) const {
+  const bool can_gather = end_of(middle_of(size_class_of(bytes))) <= quick_.max_bytes;
+  return (can_gather ? 1 : 0) + (has_incast(topology_) ? 1 : 0);
+}
+
 std::vector<ChosenPlan> Chooser::others(std::int64_t bytes, int most, const std::string& wanted) {
   const ChosenPlan& first = choose(Collective::kAllReduce, bytes);
   const double floats = middle_of(size_class_of(bytes));
   std::vector<std::string> names;
   if (!wanted.empty() && wanted != first.name) names.push_back(wanted);
-  // A plan that ends in exchanges is never the model's own choice here (Policy::kRuntime): it is worth a look.
+  // What the model knows least about is worth a look: the gather of the transport, plans that end in exchanges, and
+  // where links suffer from incast a ring, in which nobody has a second sender.
+  if (end_of(floats) <= quick_.max_bytes) names.emplace_back(kGather);
+  if (has_incast(topology_)) names.emplace_back("ring");
   names.insert(names.end(), {"recursive-doubling", "recursive-multiplying"});
   names.insert(names.end(), first.others.begin(), first.others.end());
   const double longest =
-      first.priced ? kFarOff * first.priced->cost(floats).total() : std::numeric_limits<double>::infinity();
+      first.priced ? kFarOff * first.seconds(Collective::kAllReduce, floats) : std::numeric_limits<double>::infinity();
   std::vector<ChosenPlan> out;
   std::vector<std::uint64_t> known{nameless_fingerprint(first)};
   for (const std::string& name : names) {
     if (std::cmp_greater_equal(out.size(), most)) break;
     try {
       ChosenPlan plan = make(floats, name);
-      if (name != wanted && plan.priced && plan.priced->cost(floats).total() > longest) continue;
+      if (name != wanted && plan.seconds(Collective::kAllReduce, floats) > longest) continue;
       const std::uint64_t fingerprint = nameless_fingerprint(plan);
       const auto has_its_name = [&](const ChosenPlan& other) { return other.name == plan.name; };
       if (std::find(known.begin(), known.end(), fingerprint) != known.end() || has_its_name(first) ||
@@ -230,7 +285,22 @@ const ChosenPlan& Chooser::choose(Collective collective, std::int64_t bytes) {
   if (collective == Collective::kAllReduce) {
     return plans_[{collective, size_class}] = make(middle_of(size_class), algorithm_);
   }
-  return plans_[{collective, size_class}] = half(middle_of(size_class), collective);
+  const double floats = middle_of(size_class);
+  ChosenPlan out = half(floats, collective);
+  if (gathers(out, collective, floats)) {
+    const std::string instead_of = out.name;
+    out = gathered();
+    out.reason = fmt::format("all vectors at once; predicted to take no longer than {}", instead_of);
+  }
+  return plans_[{collective, size_class}] = std::move(out);
+}
+
+bool Chooser::gathers(const ChosenPlan& half, Collective collective, double floats) const {
+  const auto n = static_cast<double>(topology_.num_servers());
+  const double most_bytes = end_of(floats) / (collective == Collective::kAllGather ? n : 1);
+  if (most_bytes > quick_.max_bytes || n < 2) return false;
+  const double seconds = gathered().seconds(collective, floats);
+  return half.priced == nullptr || seconds <= half.seconds(collective, floats) + quick_.plan_seconds;
 }
 
 }  // namespace gar

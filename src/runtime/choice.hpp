@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gar/communicator.hpp"
 #include "gar/model.hpp"
+#include "gar/planner.hpp"
 #include "runtime/schedule.hpp"
 
 namespace gar {
@@ -20,7 +22,16 @@ struct ChosenPlan {
   std::shared_ptr<const PricedPlan> priced;  ///< `plan` on the network; null for explicit plans
   std::string name;  ///< what a gentree+ plan is, in the words of the command line where it has one
   std::string reason;
-  std::vector<std::string> others = {};  ///< names of whole plans that it was compared with, best first
+  std::optional<QuickGather> quick = {};  ///< the transport runs it, a gather, by itself
+  std::vector<std::string> others = {};   ///< names of whole plans that it was compared with, best first
+  /// Predicted for a vector of `floats` (of all blocks together, for ReduceScatter and AllGather); -1: unknown.
+  [[nodiscard]] double seconds(Collective collective, double floats) const;
+};
+
+/// What is special about short vectors.
+struct ShortVectors {
+  QuickGather quick{};                ///< how the transport gathers them
+  std::optional<Topology> network{};  ///< in place of the default topology, for those that it can gather
 };
 
 /// Chooses plans for one communicator. All ranks come to the same choices.
@@ -28,10 +39,12 @@ class Chooser {
  public:
   /// The options are complete: see with_environment. Throws InvalidArgument and PlanError.
   Chooser(const CommunicatorOptions& options, const Topology& default_topology, int num_ranks,
-          std::int64_t least_chunk_bytes);
+          std::int64_t least_chunk_bytes, const ShortVectors& short_vectors = {});
 
-  /// Do vectors of this many bytes take the latency path of a transport that can exchange `max_bytes`?
-  [[nodiscard]] bool takes_latency_path(std::int64_t bytes, std::int64_t max_bytes) const;
+  /// Do the options say that the transport shall gather what has this many bytes on a rank?
+  [[nodiscard]] bool is_told_to_gather(std::int64_t bytes) const;
+  /// That gather, whatever the model says of it.
+  [[nodiscard]] ChosenPlan gathered() const;
   /// The plan for vectors of `bytes` (of all blocks together, for ReduceScatter and AllGather); the same for all sizes
   /// between two powers of two.
   const ChosenPlan& choose(Collective collective, std::int64_t bytes);
@@ -40,17 +53,26 @@ class Chooser {
   /// that is predicted to take many times as long. `wanted`, an algorithm by name, comes first, however long it is
   /// predicted to take; it may be empty.
   std::vector<ChosenPlan> others(std::int64_t bytes, int most, const std::string& wanted);
+  /// How many of these come because of what the model cannot know: the transport's gather, and rings where links suffer
+  /// from incast.
+  [[nodiscard]] int num_special(std::int64_t bytes) const;
   [[nodiscard]] const Topology& topology() const { return topology_; }
 
  private:
   ChosenPlan make(double size_floats, const std::string& algorithm) const;
   ChosenPlan planned(double size_floats, const std::string& algorithm, Collective collective) const;
   ChosenPlan half(double size_floats, Collective collective) const;
+  /// Is the transport's gather predicted to take no longer than `half`?
+  [[nodiscard]] bool gathers(const ChosenPlan& half, Collective collective, double floats) const;
 
   std::string algorithm_;
   std::optional<Plan> plan_;
   std::int64_t latency_bytes_;
+  QuickGather quick_;  ///< where the model has the choice
+  double most_quick_;  ///< bytes that the transport can gather
+  double overlap_;
   Topology topology_;
+  Topology near_;  ///< the same for what the transport can gather
   std::int64_t least_chunk_bytes_;
   std::map<std::pair<Collective, int>, ChosenPlan> plans_;
 };

@@ -10,6 +10,7 @@
 
 #include "gar/stats.hpp"
 #include "runtime/arguments.hpp"
+#include "runtime/caches.hpp"
 #include "runtime/calibrate.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/transports/shared/exchange_once.hpp"
@@ -112,8 +113,8 @@ Request Communicator::make_request(const CollectiveCall& call, Completion on_com
   return Request(std::make_shared<Request::Impl>(Request::Impl{impl_->engine, std::move(task)}));
 }
 
-PlanReport Communicator::report(Collective collective, std::int64_t count, DataType type) {
-  CollectiveCall call{.collective = collective, .count = count, .type = type};
+PlanReport Communicator::report(Collective collective, std::int64_t count, DataType type, ReduceOp op) {
+  CollectiveCall call{.collective = collective, .count = count, .type = type, .op = op};
   call.in = call.out = &call;  // never read
   impl_->engine->check(call);
   return impl_->engine->report_of(call);
@@ -136,14 +137,15 @@ Communicator make_communicator(std::unique_ptr<Transport> transport, const Commu
 }
 
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
-                               const Topology& default_topology, Exploration exploration) {
-  return Communicator(std::make_unique<Communicator::Impl>(
-      std::make_shared<Engine>(std::move(transport), options, default_topology, std::move(exploration))));
+                               const Topology& default_topology, Exploration exploration,
+                               std::optional<Topology> short_network) {
+  return Communicator(std::make_unique<Communicator::Impl>(std::make_shared<Engine>(
+      std::move(transport), options, default_topology, std::move(exploration), std::move(short_network))));
 }
 
 namespace {
 
-constexpr std::uint64_t kTellSequence = 100;  // behind all of agree_on_costs
+constexpr std::uint64_t kTellSequence = 100;  // behind all of agree_on_costs and measure_caches
 
 /// Afterwards `values` are those of rank 0. The time that this takes is what a synchronisation costs.
 template <class T>
@@ -234,6 +236,7 @@ Communicator shared_memory_communicator(std::string_view name, int rank, int siz
       join_segment(name, rank, suitable_shape(size, complete.staging_bytes), complete.timeout_s);
   auto transport = std::make_unique<SharedTransport>(segment, Membership{rank, size, {}}, complete.timeout_s);
   const Topology topology = host_topology(size, agree_on_costs(*transport));
+  std::optional<Topology> short_network = measure_caches(*transport, topology);
   try {
     Exploration exploration;
     exploration.is_on = size > 1 && is_exploring(complete, false);
@@ -242,10 +245,11 @@ Communicator shared_memory_communicator(std::string_view name, int rank, int siz
       load(exploration, complete);
     }
     // With very many ranks there is little room for exchanges, and nothing is told.
-    const bool can_tell = transport->max_latency_bytes() >= static_cast<std::int64_t>(sizeof(ToldWinners));
+    const bool can_tell = transport->max_exchange_bytes() >= static_cast<std::int64_t>(sizeof(ToldWinners));
     if (!can_tell) exploration.told = {};
     if (exploration.is_on && can_tell) share(*transport, kTellSequence, exploration.told);
-    return make_communicator(std::move(transport), complete, topology, std::move(exploration));
+    return make_communicator(std::move(transport), complete, topology, std::move(exploration),
+                             std::move(short_network));
   } catch (const std::exception& e) {
     segment->set_failure(e.what());
     throw;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <iostream>
+#include <limits>
 
 #include "gar/environment.hpp"
 #include "gar/format.hpp"
@@ -19,16 +20,18 @@ namespace gar {
 namespace {
 
 constexpr std::size_t kMaxPaths = 512;
+constexpr int kMeetings = std::numeric_limits<int>::min();  // in place of a class; explored ones count from 0 or -1
 
 }  // namespace
 
 Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
-               const Topology& default_topology, Exploration exploration)
+               const Topology& default_topology, Exploration exploration, std::optional<Topology> short_network)
     : transport_(std::move(transport)),
       device_(transport_->device()),
       own_(transport_->own_collectives()),
       options_(options),
-      chooser_(options, default_topology, transport_->size(), transport_->limits().least_chunk_bytes),
+      chooser_(options, default_topology, transport_->size(), transport_->limits().least_chunk_bytes,
+               {transport_->quick_gather(), std::move(short_network)}),
       log_(options.log),
       exploration_(std::move(exploration)),
       sequence_(kFirstSequence) {
@@ -54,18 +57,17 @@ PlanReport Engine::make_report(const CollectiveCall& call, const Schedule* sched
     report.reason = fmt::format("{}'s own", own_->library());
     return report;
   }
-  if (schedule == nullptr) {
-    report.algorithm = size() == 1 ? "copy" : "latency";
-    report.reason = size() == 1 ? "one rank" : "small: every rank reads all operands, one synchronisation";
+  if (plan == nullptr) {
+    report.algorithm = size() == 1 ? "copy" : "gather";
+    report.reason = size() == 1 ? "one rank" : "nothing to reduce: ranks only meet";
     return report;
   }
   report.algorithm = plan->name;
   report.reason = plan->reason;
-  report.num_chunks = schedule->num_chunks;
+  if (schedule != nullptr) report.num_chunks = schedule->num_chunks;
   const bool is_priced = call.collective == Collective::kAllReduce || transport_->limits().has_equal_halves;
-  if (plan->priced && is_priced) {
-    const double floats = static_cast<double>(vector_bytes(call, size())) / 4;
-    report.predicted_seconds = plan->priced->cost(floats).total();
+  if (is_priced) {
+    report.predicted_seconds = plan->seconds(call.collective, static_cast<double>(vector_bytes(call, size())) / 4);
   }
   return report;
 }
@@ -88,20 +90,31 @@ void Engine::log_once(const CollectiveCall& call, const PlanReport& report) {
                    report.reason));
 }
 
-Path Engine::make_path(const CollectiveCall& call) {
+Path Engine::make_path(const CollectiveCall& call, bool is_meeting) {
   Path path;
-  path.report = std::make_shared<PlanReport>();
   const std::int64_t bytes = vector_bytes(call, size());
-  const std::int64_t exchanged = call.collective == Collective::kAllGather ? in_bytes(call, size()) : bytes;
-  const std::int64_t most = transport_->max_latency_bytes();
-  if (size() == 1 || (call.count == 0 && most > 0) || chooser_.takes_latency_path(exchanged, most) || own_ != nullptr) {
-    path.report = std::make_shared<PlanReport>(make_report(call, nullptr, nullptr));
-  } else if (call.count > 0) {
-    const ChosenPlan& chosen = chooser_.choose(call.collective, bytes);
+  const std::int64_t gathered = call.collective == Collective::kAllGather ? in_bytes(call, size()) : bytes;
+  const std::int64_t most = transport_->max_exchange_bytes();
+  if (size() == 1 || call.count == 0 || own_ != nullptr) {
+    path.report = std::make_shared<PlanReport>(call.count == 0 && size() > 1 && most == 0 && own_ == nullptr
+                                                   ? PlanReport()
+                                                   : make_report(call, nullptr, nullptr));
+  } else if ((is_meeting && gathered <= most) || chooser_.is_told_to_gather(gathered)) {
+    const ChosenPlan chosen = chooser_.gathered();
+    path.report = std::make_shared<PlanReport>(make_report(call, nullptr, &chosen));
+  } else {
+    path = path_with(call, chooser_.choose(call.collective, bytes));
+  }
+  return path;
+}
+
+Path Engine::path_with(const CollectiveCall& call, const ChosenPlan& chosen) {
+  Path path;
+  if (!chosen.quick) {
     path.schedule = std::make_shared<Schedule>(
         make_schedule(chosen.plan, rank(), call.count, size_of(call.type), transport_->limits()));
-    path.report = std::make_shared<PlanReport>(make_report(call, path.schedule.get(), &chosen));
   }
+  path.report = std::make_shared<PlanReport>(make_report(call, path.schedule.get(), &chosen));
   return path;
 }
 
@@ -129,18 +142,23 @@ const Path* Engine::find_path(const Key& key) {
   return &found->second;
 }
 
-Path Engine::path_of(const CollectiveCall& call, bool explores) {
+Path Engine::path_of(const CollectiveCall& call, bool explores, bool is_meeting) {
   check_process(name_of(call.collective));  // a lock may be held by a thread that is not here
   std::unique_lock lock(choice_mutex_);
+  if (std::shared_ptr<ExploredClass> explored = explores ? explored_class(call) : nullptr) {
+    Path out;
+    out.report = candidate_path(call, *explored, explored->turn.candidate).report;
+    out.explored = std::move(explored);
+    lock.unlock();
+    log_once(call, *out.report);
+    return out;
+  }
   const bool is_reproducible = options_.reproducible && call.count > 0 && call.collective != Collective::kAllGather &&
                                changes_bits(call.type, call.op);
-  const Key key{call.collective, call.count, size_of(call.type), -1, -1};
+  const Key key{call.collective, call.count, size_of(call.type), is_meeting ? kMeetings : -1, -1};
   const Path* known = find_path(key);
   const bool is_new = known == nullptr;
-  Path out = is_new ? remember(key, make_path(call)) : *known;
-  if (explores) out.explored = explored_class(call);
-  std::shared_ptr<const PlanReport> leading;
-  if (is_new && out.explored) leading = candidate_path(call, *out.explored, out.explored->turn.candidate).report;
+  Path out = is_new ? remember(key, make_path(call, is_meeting)) : *known;
   lock.unlock();
   if (is_reproducible) {
     PlanReport report = *out.report;
@@ -150,7 +168,7 @@ Path Engine::path_of(const CollectiveCall& call, bool explores) {
     report.reason = "made of plain operations on integers and exponents";
     out.report = std::make_shared<PlanReport>(std::move(report));
   }
-  if (is_new || is_reproducible) log_once(call, leading ? *leading : *out.report);
+  if (is_new || is_reproducible) log_once(call, *out.report);
   out.is_reproducible = is_reproducible;
   return out;
 }
@@ -169,7 +187,7 @@ void Engine::run_path(const CollectiveCall& call, const Path& path, std::optiona
     if (call.count > 0 && call.in != call.out) copy(call.out, call.in, in_bytes(call, 1));
     return;
   }
-  if (call.count == 0 && transport_->max_latency_bytes() == 0 && device_ == nullptr) {
+  if (call.count == 0 && transport_->max_exchange_bytes() == 0 && device_ == nullptr) {
     run_nothing(call);
     return;
   }
@@ -231,7 +249,7 @@ void Engine::run_call(const CollectiveCall& call, bool explores, std::optional<S
   check(call);
   check_overlap(call);
   if (explores && !stream && run_plainly(call)) return;
-  const Path path = path_of(call, explores);
+  const Path path = path_of(call, explores, !explores);
   if (path.is_reproducible && !transport_->allows_threads()) {
     // It is many operations in one. Those of other communicators go on meanwhile.
     drain();

@@ -35,7 +35,7 @@ std::string_view name_of(Collective collective);
 
 /// How a call runs.
 struct Path {
-  std::shared_ptr<const Schedule> schedule;  ///< null: latency path, nothing to communicate, or the transport's own way
+  std::shared_ptr<const Schedule> schedule;  ///< null: the transport gathers by itself, or runs it in a way of its own
   bool is_reproducible = false;              ///< built from several calls
   bool is_native = false;                    ///< the MPI library's own
   std::shared_ptr<ExploredClass> explored;   ///< which way it takes is decided when it runs
@@ -46,7 +46,7 @@ struct Path {
 class Engine {
  public:
   Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options, const Topology& default_topology,
-         Exploration exploration = {});
+         Exploration exploration = {}, std::optional<Topology> short_network = {});
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -64,8 +64,9 @@ class Engine {
   /// Throws InvalidArgument when streams make no sense here.
   void check_stream(std::string_view function) const;
   /// Decides how a call runs; remembered per length and type, and logged once per size class. `explores`: false for
-  /// what is not a call of the user's.
-  Path path_of(const CollectiveCall& call, bool explores = true);
+  /// what is not a call of the user's. `is_meeting`: nor a part of one, but a few bytes that ranks tell each other; for
+  /// these nothing is planned where the transport can gather.
+  Path path_of(const CollectiveCall& call, bool explores = true, bool is_meeting = false);
   /// What a call of this kind does now.
   PlanReport report_of(const CollectiveCall& call);
   /// On rank 0: what was measured, in the order of sizes.
@@ -126,7 +127,7 @@ class Engine {
   bool run_plainly(const CollectiveCall& call);
   std::unique_ptr<Advancing> begin(const CollectiveCall& call, const Path& path);
   void run_reproducibly(const CollectiveCall& call);
-  /// No elements, on a transport without a latency path: still the same call on all ranks.
+  /// No elements, on a transport that cannot gather: still the same call on all ranks.
   void run_nothing(const CollectiveCall& call);
   Signature next_signature(const CollectiveCall& call, const Schedule* schedule);
   void work();
@@ -140,7 +141,8 @@ class Engine {
   static void poll_all();
   /// Without a thread: sleeps a moment; an error of the transport becomes that of the operation under way.
   void pause();
-  Path make_path(const CollectiveCall& call);
+  Path make_path(const CollectiveCall& call, bool is_meeting);
+  Path path_with(const CollectiveCall& call, const ChosenPlan& chosen);
   /// Null: calls like this one are not explored. With choice_mutex_ locked.
   std::shared_ptr<ExploredClass> explored_class(const CollectiveCall& call);
   std::shared_ptr<ExploredClass> make_class(int size_class, bool has_native);
@@ -153,6 +155,8 @@ class Engine {
   Path make_candidate_path(const CollectiveCall& call, const ExploredCandidate& candidate);
   const Path& remember(const std::tuple<Collective, std::int64_t, std::int64_t, int, int>& key, Path path);
   [[nodiscard]] const Path* find_path(const std::tuple<Collective, std::int64_t, std::int64_t, int, int>& key);
+  /// Is anything else known than what the file says, or was the communicator used for long?
+  bool has_news();
   void log_settled(const ExploredClass& explored);
   PlanReport make_report(const CollectiveCall& call, const Schedule* schedule, const ChosenPlan* plan) const;
   void log_once(const CollectiveCall& call, const PlanReport& report);

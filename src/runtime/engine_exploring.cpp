@@ -14,11 +14,9 @@ namespace {
 
 constexpr int kMostPlans = 4;  // of the model, its own choice included
 constexpr const char* kNativeName = "native";
-constexpr const char* kLatencyName = "latency";
 
 double predicted(const ChosenPlan& chosen, int size_class) {
-  if (chosen.priced == nullptr) return -1;
-  return chosen.priced->cost(1.5 * std::ldexp(1.0, size_class - 1) / 4).total();
+  return chosen.seconds(Collective::kAllReduce, 1.5 * std::ldexp(1.0, size_class - 1) / 4);
 }
 
 /// Planning the candidates of a class takes about a millisecond, which shall be 2% of the time in its calls. How long
@@ -60,22 +58,12 @@ std::shared_ptr<ExploredClass> Engine::explored_class(const CollectiveCall& call
 /// All ranks come to the same candidates in the same order: they know the same parameters, and what was told.
 void Engine::add_candidates(ExploredClass& explored) {
   const std::int64_t least = std::int64_t{1} << (explored.size_class - 1);
-  // With the elements of the word, and on every count of the class.
-  const bool has_latency = 2 * least + kTurnBits * 8 <= transport_->max_latency_bytes();
-  const bool is_latency_first =
-      has_latency && chooser_.takes_latency_path(2 * least - 1, transport_->max_latency_bytes());
   const std::string told = exploration_.told.of(explored.size_class);
   std::vector<ExploredCandidate>& out = explored.candidates;
-  const ExploredCandidate latency{ExploredCandidate::Kind::kLatency, kLatencyName, {}, -1};
-  if (is_latency_first) out.push_back(latency);
-  const ExploredCandidate first = plan_candidate(chooser_.choose(Collective::kAllReduce, least), explored.size_class);
-  out.push_back(first);
-  if (explored.has_native) {
-    out.insert(out.begin() + 1, {ExploredCandidate::Kind::kNative, kNativeName, {}, -1});
-  }
-  if (has_latency && !is_latency_first) out.push_back(latency);
-  const bool wants_plan = !told.empty() && told != kNativeName && told != kLatencyName;
-  for (const ChosenPlan& other : chooser_.others(least, kMostPlans - 1, wants_plan ? told : "")) {
+  out.push_back(plan_candidate(chooser_.choose(Collective::kAllReduce, least), explored.size_class));
+  if (explored.has_native) out.push_back({ExploredCandidate::Kind::kNative, kNativeName, {}, -1});
+  const int most = kMostPlans - 1 + chooser_.num_special(least);
+  for (const ChosenPlan& other : chooser_.others(least, most, told == kNativeName ? "" : told)) {
     out.push_back(plan_candidate(other, explored.size_class));
   }
 }
@@ -152,12 +140,8 @@ Path Engine::make_candidate_path(const CollectiveCall& call, const ExploredCandi
     report.algorithm = kNativeName;
     report.transport = "mpi";
     report.reason = fmt::format("{}'s own", exploration_.native->library());
-  } else if (candidate.kind == ExploredCandidate::Kind::kLatency) {
-    report = make_report(call, nullptr, nullptr);
   } else {
-    path.schedule = std::make_shared<Schedule>(
-        make_schedule(candidate.plan->plan, rank(), call.count, size_of(call.type), transport_->limits()));
-    report = make_report(call, path.schedule.get(), &*candidate.plan);
+    return path_with(call, *candidate.plan);
   }
   path.report = std::make_shared<PlanReport>(std::move(report));
   return path;
@@ -206,6 +190,27 @@ Decisions Engine::decisions() {
   return all;
 }
 
+bool Engine::has_news() {
+  constexpr double kWritingS = 2e-3;
+  constexpr double kOtherTime = 1.1;
+  const std::lock_guard lock(choice_mutex_);
+  double seconds = 0;
+  for (const auto& [key, explored] : classes_) {
+    if (!explored->contest || explored->contest->num_calls() == 0) continue;
+    seconds += explored->contest->seconds();
+    const Decision now = decision_of(*explored);
+    if (!explored->before || explored->before->winner != now.winner || explored->before->is_settled != now.is_settled) {
+      return true;
+    }
+    const DecisionCandidate* was = explored->before->find(now.winner);
+    const DecisionCandidate* is = now.find(now.winner);
+    if (was == nullptr || is->seconds > kOtherTime * was->seconds || was->seconds > kOtherTime * is->seconds)
+      return true;
+  }
+  // Programs make and free communicators in loops. How many calls there were is worth a file when these took a while.
+  return options_.explore_share * seconds > kWritingS;
+}
+
 std::string Engine::keep() {
   if (!exploration_.is_on || rank() != 0) return {};
   return keep_decisions(exploration_.folder, decisions());
@@ -219,7 +224,7 @@ bool Engine::is_settled(const CollectiveCall& call) {
 
 void Engine::close() {
   drain();
-  if (std::exchange(is_closed_, true)) return;
+  if (std::exchange(is_closed_, true) || !exploration_.is_on || rank() != 0 || !has_news()) return;
   const std::string problem = keep();
   if (!problem.empty() && warn_) warn_(fmt::format("what was measured is not kept for the next job: {}", problem));
 }
@@ -373,7 +378,7 @@ bool Engine::Explored::advance() {
     std::byte* carrier = engine_.carrier_.data();
     const CollectiveCall word{.in = carrier, .out = carrier, .count = kTurnBits, .type = DataType::kInt8};
     write_word(carrier, word.type, word.op, engine_.rank() == 0 ? std::optional<unsigned>(word_) : std::nullopt);
-    begin(word, engine_.path_of(word, false));
+    begin(word, engine_.path_of(word, false, true));
     if (!running_->advance()) return false;
   }
   end_turn(read_word(engine_.carrier_.data(), DataType::kInt8));

@@ -26,7 +26,7 @@ class Engine::Running final : public Advancing {
   [[nodiscard]] bool waits_elsewhere() const override { return native_ != nullptr; }
 
  private:
-  /// The latency path.
+  /// Gathers without a plan: the transport does it.
   bool advance_exchange();
   /// On a device: one rank, no elements, or a library's own collectives.
   bool advance_without_plan(DeviceSide& device);
@@ -38,7 +38,7 @@ class Engine::Running final : public Advancing {
   Signature signature_;
   Operands operands_;
   std::optional<Execution> execution_;
-  std::vector<const std::byte*> exchanged_;  ///< of every rank, on the latency path
+  std::vector<const std::byte*> exchanged_;  ///< of every rank, where the transport gathers
   bool has_met_ = false;
 };
 

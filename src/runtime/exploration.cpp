@@ -90,6 +90,13 @@ void load(Exploration& exploration, const CommunicatorOptions& options) {
   if (!options.believes_decisions) return;
   KeptDecisions kept = load_decisions(exploration.folder, exploration.place);
   exploration.kept = std::move(kept.decisions);
+  for (Decision& decision : exploration.kept) {
+    const auto rename = [](std::string& name) {
+      if (name == "latency") name = "gather";  // what it was called before
+    };
+    rename(decision.winner);
+    for (DecisionCandidate& candidate : decision.candidates) rename(candidate.name);
+  }
   exploration.problem = std::move(kept.problem);
   exploration.told = told_winners(exploration.kept);
 }

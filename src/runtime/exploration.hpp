@@ -64,7 +64,7 @@ DecisionPlace place_on_this_host(const CommunicatorOptions& options, std::string
 
 /// A way to run the calls of a size class.
 struct ExploredCandidate {
-  enum class Kind { kPlan, kLatency, kNative };
+  enum class Kind { kPlan, kNative };
   Kind kind = Kind::kPlan;
   std::string name;
   std::optional<ChosenPlan> plan;
@@ -98,9 +98,10 @@ std::string words_of(const Decision& decision);
 /// What rank 0 has found out about a class.
 Decision decision_of(const ExploredClass& explored);
 
-/// As make_communicator of runtime/transport.hpp.
+/// As make_communicator of runtime/transport.hpp. `short_network`: see ShortVectors.
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
-                               const Topology& default_topology, Exploration exploration);
+                               const Topology& default_topology, Exploration exploration,
+                               std::optional<Topology> short_network = {});
 
 /// Writes kTurnBits elements for rank 0's word.
 void write_word(std::byte* at, DataType type, ReduceOp op, std::optional<unsigned> word);

@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "gar/communicator.hpp"
+#include "gar/planner.hpp"
 #include "gar/reduction.hpp"
 #include "runtime/compute.hpp"
 #include "runtime/program.hpp"
@@ -158,8 +159,10 @@ class Transport {
   /// Tells the other ranks that this rank gives up.
   virtual void fail(std::string_view reason) noexcept = 0;
 
-  /// The latency path gives every rank all operands at once; this is how long these may be. 0: there is no such path.
-  [[nodiscard]] virtual std::int64_t max_latency_bytes() const { return 0; }
+  /// How it runs the plan `gather` by itself: every rank gets all operands at once. The default: it does not.
+  [[nodiscard]] virtual QuickGather quick_gather() const { return {}; }
+  /// How long these may be.
+  [[nodiscard]] std::int64_t max_exchange_bytes() const { return static_cast<std::int64_t>(quick_gather().max_bytes); }
   /// Publishes `bytes` at `in`, and returns true with pointers to the bytes of all ranks (in the order of ranks) when
   /// they have arrived. To be called again, with the same arguments, after false. The pointers stay valid until the
   /// next operation begins.

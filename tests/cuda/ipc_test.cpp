@@ -319,8 +319,7 @@ TEST(CudaIpc, OtherCallsOnOtherRanksAreNoticed) {
     const DeviceMemory memory(8192);
     communicator.all_reduce(memory.bytes(), memory.bytes(), member.rank == 2 ? 100 : 101, DataType::kFloat32);
   });
-  for (const std::string& text : outcomes)
-    EXPECT_TRUE(contains(text, "expected the same call on all ranks")) << text;
+  for (const std::string& text : outcomes) EXPECT_TRUE(contains(text, "expected the same call on all ranks")) << text;
 }
 
 TEST(CudaIpc, PlansThatExchangeElementsAreRefused) {

@@ -14,7 +14,8 @@ grep -q '^\.B GAR_CHECK$' "$work/gar-mpirun.1" || fail "the page of gar mpirun h
 # Every verb has a page, which gar(1) names.
 for verb in $("$gar" completion bash | sed -n "s/^ *'') values='\([^']*\)'.*/\1/p"); do
   [[ $verb != help ]] || continue
-  "$gar" manual "$verb" | grep -q '^\.SH SYNOPSIS$' || fail "gar manual $verb prints no page"
+  "$gar" manual "$verb" >"$work/verb.1"
+  grep -q '^\.SH SYNOPSIS$' "$work/verb.1" || fail "gar manual $verb prints no page"
   grep -q "^\.BR gar.-$verb (1)$" "$work/gar.1" || fail "gar(1) does not name gar-$verb(1)"
 done
 grep -q '^\.B GAR_TIMEOUT$' "$work/gar.1" || fail "the manual page has no GAR_TIMEOUT"

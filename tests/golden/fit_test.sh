@@ -70,7 +70,7 @@ assert short["network"]["count"] == short["count"] - len(reductions) and 0 <= sh
 PY
 limited "$gar" fit --from one.json >out.txt 2>err.txt || fail "exit code $?: $(cat err.txt)"
 if grep -q '^written to ' out.txt; then fail "nothing was written: $(cat out.txt)"; fi
-for words in '^parameter ' '^beta ' '^incast: ' '^residuals of the network, ' 'mesh ms'; do
+for words in '^parameter ' '^beta ' '^incast: ' '^residuals of the network, ' 'all ms'; do
   grep -q "$words" out.txt || fail "no '$words' in: $(cat out.txt)"
 done
 

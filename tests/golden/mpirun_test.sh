@@ -46,7 +46,7 @@ expect() {
   out=$(limited "$gar" mpirun "${@:4}" 2>"$work/err" </dev/null | without_sign) || code=$?
   [[ $code == "$1" ]] || fail "gar mpirun ${*:4}: exit code $code, not $1"
   [[ $out == "$2" ]] || fail "gar mpirun ${*:4} prints '$out', not '$2'"
-  [[ -z $3 ]] || grep -qF -- "$3" "$work/err" || fail "gar mpirun ${*:4} does not say '$3'"
+  [[ -z $3 ]] || grep -qF -- "$3" <(in_one_line "$work/err") || fail "gar mpirun ${*:4} does not say '$3'"
 }
 b=$work/bin
 

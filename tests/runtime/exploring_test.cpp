@@ -1,6 +1,7 @@
 // Communicators that measure their own calls: results stay right and the same on all ranks while candidates take turns,
 // all ranks come to the same verdict, and the next communicator starts with it. Which candidate wins is not looked at.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -185,6 +186,17 @@ TEST_P(Exploring, TellsTheNextCommunicator) {
       check(decisions.size() == 1 && decisions[0].winner == kept.decisions[0].winner, "another winner");
     }
     again.barrier();
+    // One that is made, called and freed has nothing to tell: the file, which is always replaced, stays the same one.
+    const std::string file = folder.file(
+        decisions_file_name(place_on_this_host({}, via() == Via::kThreads ? "threads" : "shm", member.size)));
+    struct stat before {};
+    check(member.rank != 0 || stat(file.c_str(), &before) == 0, "the file is gone");
+    {
+      Communicator brief = member.communicator(exploring(0.02));
+      brief.all_reduce(std::span(values));
+    }
+    struct stat after {};
+    check(member.rank != 0 || (stat(file.c_str(), &after) == 0 && after.st_ino == before.st_ino), "written again");
   });
   setenv("GAR_DECISIONS", "0", 1);
   expect_success(outcomes);

@@ -270,18 +270,18 @@ TEST(Report, SaysWhatWasAskedFor) {
   }
 }
 
-TEST(Report, TheLatencyPathIsForSmallVectors) {
+TEST(Report, SmallVectorsAreGatheredAtOnce) {
   CommunicatorOptions options;
   auto communicators = thread_communicators(4, options);
-  EXPECT_EQ(algorithm_of(communicators[0], 1), "latency");
-  EXPECT_NE(algorithm_of(communicators[0], 16 << 20), "latency");
+  EXPECT_EQ(algorithm_of(communicators[0], 1), "gather");
+  EXPECT_NE(algorithm_of(communicators[0], 16 << 20), "gather");
   options.latency_bytes = 0;
   auto without = thread_communicators(4, options);
-  EXPECT_NE(algorithm_of(without[0], 1), "latency");
+  EXPECT_NE(algorithm_of(without[0], 1), "gather");
   options.latency_bytes = 400;
   auto up_to = thread_communicators(4, options);
-  EXPECT_EQ(algorithm_of(up_to[0], 100), "latency");
-  EXPECT_NE(algorithm_of(up_to[0], 101), "latency");
+  EXPECT_EQ(algorithm_of(up_to[0], 100), "gather");
+  EXPECT_NE(algorithm_of(up_to[0], 101), "gather");
   options.latency_bytes = -1;
   options.algorithm = "ring";
   auto given = thread_communicators(4, options);

@@ -105,8 +105,8 @@ inline std::vector<Configuration> configurations(int num_ranks, std::uint64_t se
     add(name, [&](CommunicatorOptions& o) { o.plan = std::move(plan); });
   }
   add("automatic", [](CommunicatorOptions& o) { o.topology.reset(); });
-  add("automatic without the latency path", [](CommunicatorOptions& o) { o.latency_bytes = 0; });
-  add("latency path", [](CommunicatorOptions& o) { o.latency_bytes = std::int64_t{1} << 30; });
+  add("automatic without a quick gather", [](CommunicatorOptions& o) { o.latency_bytes = 0; });
+  add("quick gather", [](CommunicatorOptions& o) { o.latency_bytes = std::int64_t{1} << 30; });
   add("reproducible", [](CommunicatorOptions& o) { o.reproducible = true; });
   add("reproducible ring", [](CommunicatorOptions& o) {
     o.reproducible = true;

@@ -32,6 +32,7 @@ int conclude(const Measurements& measurements, const FitConfig& config, const Co
   if (config.is_validated &&
       std::any_of(measurements.observations.begin(), measurements.observations.end(), is_held_out)) {
     report.profile.validation = validate(report.profile, measurements.observations);
+    report.profile.validation_by_size = validate_by_size(report.profile, measurements.observations);
   } else if (config.is_validated) {
     print_note("nothing was held out, so nothing is validated; gar fit --validate measures it");
   }

@@ -39,6 +39,18 @@ struct PlanArgs {
 
 Policy policy_of(const PlanArgs& args) { return args.policy == "runtime" ? Policy::kRuntime : Policy::kModel; }
 
+PlanRequest request_of(const PlanArgs& args, const Network& network, const VectorSize& size) {
+  PlanRequest out{.topology = network.topology,
+                  .size_floats = size.floats(),
+                  .algorithms = parse_algorithms(args.algo),
+                  .model = model_options(args.model),
+                  .collective = collective_of(args.collective),
+                  .policy = policy_of(args)};
+  out.quick_gather = message_gather(network.topology.num_servers());
+  if (network.profile) out.overlap = overlap_of(*network.profile);
+  return out;
+}
+
 void write_document(const PlanView& v, bool explain, std::ostream& out) {
   write_plan_document(v.request, v.answer, v.stages, explain ? PlanDetail::kExplained : PlanDetail::kPlain, out);
 }
@@ -62,12 +74,7 @@ int make_several(const PlanArgs& args, const std::vector<VectorSize>& sizes, con
   const Network network = load_network(args.network);
   std::vector<PlanTableSize> rows;
   for (const VectorSize& size : sizes) {
-    PlanRequest request{.topology = network.topology,
-                        .size_floats = size.floats(),
-                        .algorithms = parse_algorithms(args.algo),
-                        .model = model_options(args.model),
-                        .collective = collective_of(args.collective),
-                        .policy = policy_of(args)};
+    const PlanRequest request = request_of(args, network, size);
     PlanAnswer answer = plan(request);
     answer.plan.count = size.count;
     std::string document;
@@ -84,13 +91,7 @@ int make_several(const PlanArgs& args, const std::vector<VectorSize>& sizes, con
 }
 
 int make(const PlanArgs& args, const VectorSize& size, const Context& context) {
-  std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
-  PlanRequest request{.topology = load_network(args.network).topology,
-                      .size_floats = size.floats(),
-                      .algorithms = std::move(algorithms),
-                      .model = model_options(args.model),
-                      .collective = collective_of(args.collective),
-                      .policy = policy_of(args)};
+  PlanRequest request = request_of(args, load_network(args.network), size);
   const bool to_stdout = args.output == "-";
   const bool is_document = context.json || to_stdout;
   request.with_optimality = !is_document && request.topology.num_servers() <= kMaxRanksForOptimality;

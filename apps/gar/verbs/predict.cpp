@@ -150,7 +150,7 @@ void print_best(const std::vector<const PredictRow*>& rows, const AnswerStyle& s
   const auto contestant = [](const PredictRow& row) {
     return Contestant{row.algorithm(), row.best_terms(), row.best_chunks()};
   };
-  constexpr double kNearlyEqual = 1.0005;
+  constexpr double kNearlyEqual = 1.002;  // chunks are counted to a thousandth
   std::vector<std::string> equals;
   const PredictRow* other = nullptr;
   for (const PredictRow* row : rows) {

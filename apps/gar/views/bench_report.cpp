@@ -76,8 +76,11 @@ std::string times_bound(const BenchResult& r) {
 std::string narrow_line(const BenchLayout& layout, const std::string& size, const std::array<std::string, 8>& cells,
                         const std::string& name) {
   const auto& [count, type, op, root, time, algbw, busbw, wrong] = cells;
-  return fmt::format("{} {:>{}} {:>{}} {:>{}} {:>4} {:>8} {:>6} {:>6} {:>6} {}\n", size, count, layout.count, type,
-                     layout.type, op, layout.op, root, time, algbw, busbw, wrong, name);
+  const std::size_t before = layout.size + layout.count + layout.type + layout.op + 4 + 8 + 3 * 6 + 9;
+  const bool has_room = before + name.size() <= terminal_columns();
+  const std::string below = has_room ? "" : fmt::format("# {:>{}}\n", name, terminal_columns() - 2);
+  return fmt::format("{} {:>{}} {:>{}} {:>{}} {:>4} {:>8} {:>6} {:>6} {:>6} {}\n{}", size, count, layout.count, type,
+                     layout.type, op, layout.op, root, time, algbw, busbw, wrong, has_room ? name : kLabelBelow, below);
 }
 
 /// What a narrow table has no room for, in comments.
@@ -127,9 +130,9 @@ BenchLayout bench_layout(const BenchConfig& config) {
 std::string bench_header(const BenchConfig& config, const std::string& world, const std::string& remark,
                          const BenchLayout& layout) {
   const std::string opening =
-      fmt::format("{} between {}, {}, {} iterations after {} for warming up{}", to_string(config.collective), world,
-                  config.in_place ? "in place" : "out of place", config.iterations, config.warmup,
-                  config.check ? ", every element checked" : "");
+      fmt::format("{} between {}, {}, {} iteration{} after {} for warming up{}", to_string(config.collective), world,
+                  config.in_place ? "in place" : "out of place", config.iterations, config.iterations == 1 ? "" : "s",
+                  config.warmup, config.check ? ", every element checked" : "");
   std::string out;
   for (const std::string& line : {opening, remark}) {
     if (!line.empty()) out += layout.is_wide ? fmt::format("# {}\n", escaped(line)) : commented(line);

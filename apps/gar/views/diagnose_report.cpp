@@ -57,13 +57,7 @@ std::string diagnose_text(const DiagnosedResults& what, const std::vector<Observ
 }
 
 std::string diagnose_text(const DiagnosedResults& what, const LimitDiagnosis& diagnosis, bool color) {
-  Table table({{"size", true},
-               {"measured", true},
-               {"busbw", true},
-               {"least time", true},
-               {"reached", true},
-               {"verdict"},
-               {"row"}});
+  Table table({{"size", true}, {"measured", true}, {"busbw", true}, {"reached", true}, {"verdict"}, {"row"}});
   for (std::size_t i = 0; i < diagnosis.rows.size(); ++i) {
     const LimitRow& r = diagnosis.rows[i];
     const Cell verdict = r.is_judged ? verdict_cell(r.verdict) : Cell("-", Paint::kDim);

@@ -33,6 +33,10 @@ std::string level_words(const FitReport& report, std::size_t level) {
   return report.profile.levels.size() == 1 ? "" : fmt::format(" of {}", escaped(report.profile.levels[level].name));
 }
 
+std::string threshold_words(const Estimate& threshold, const LevelProfile& level) {
+  return threshold.is_identified ? "" : fmt::format("not visible: at most {} met", level.most_senders);
+}
+
 std::string parameter_table(const FitReport& report, bool color) {
   const Profile& p = report.profile;
   Table table({{"parameter", false}, {"value", true}, {"95% interval", false}, {"unit", false}, {"", false}});
@@ -42,27 +46,30 @@ std::string parameter_table(const FitReport& report, bool color) {
     add_parameter(table, "alpha" + of, level.alpha, "s", format_seconds(level.alpha.value, 3));
     add_parameter(table, "beta" + of, level.beta, "s/float", bandwidth_words(level.beta.value));
     add_parameter(table, "epsilon" + of, level.epsilon, "s/float", "");
-    add_parameter(table, "w_t" + of, level.incast_threshold, "senders", "");
+    add_parameter(table, "w_t" + of, level.incast_threshold, "senders", threshold_words(level.incast_threshold, level));
     if (level.max_senders > 0) {
       add_parameter(table, "epsilon" + of + ", free", level.free_epsilon, "s/float", "");
-      add_parameter(table, "w_t" + of + ", free", level.free_incast_threshold, "senders", "");
+      add_parameter(table, "w_t" + of + ", free", level.free_incast_threshold, "senders",
+                    threshold_words(level.free_incast_threshold, level));
     }
   }
   add_parameter(table, "gamma", p.gamma, "s/float", "");
   add_parameter(table, "delta", p.delta, "s/float", "");
   if (p.mu.is_identified) add_parameter(table, "mu", p.mu, "s/message", format_seconds(p.mu.value, 3));
   add_parameter(table, "2 beta + gamma", p.two_beta_plus_gamma, "s/float", "");
+  if (p.overlap.is_identified) add_parameter(table, "overlap", p.overlap, "times", "");
   std::string out = table.folded(color);
   if (p.cores > 0) out += fmt::format("ranks below a lowest switch share {:.3g} cores\n", p.cores);
   return out;
 }
 
-std::string incast_words(Incast incast, std::int64_t most_senders) {
+std::string incast_words(Incast incast, std::int64_t most_senders, const Estimate& epsilon, const Estimate& beta) {
   switch (incast) {
     case Incast::kNone:
       return fmt::format("none: up to {} senders cost no more than one", most_senders);
     case Incast::kDrift:
-      return "a drift: a straight rise with the senders, such as networks without loss show, too";
+      return fmt::format("none; each further sender costs {}, as on networks without loss",
+                         beta.value > 0 ? format_percent(epsilon.value / beta.value) : "a little");
     case Incast::kPresent:
       return "present: more senders than the threshold cost more";
     case Incast::kUnknown:
@@ -75,10 +82,11 @@ std::string incast_verdict(const FitReport& report) {
   std::string out;
   for (std::size_t i = 0; i < report.profile.levels.size(); ++i) {
     const LevelProfile& level = report.profile.levels[i];
-    out += fmt::format("incast{}: {}\n", level_words(report, i), incast_words(level.free_incast, level.most_senders));
+    out += fmt::format("incast{}: {}\n", level_words(report, i),
+                       incast_words(level.free_incast, level.most_senders, level.free_epsilon, level.beta));
     if (level.max_senders > 0) {
       out += fmt::format("  with {} senders at once: {}\n", level.max_senders,
-                         incast_words(level.incast, level.most_senders));
+                         incast_words(level.incast, level.most_senders, level.epsilon, level.beta));
     }
   }
   return out;
@@ -101,11 +109,10 @@ std::string curve_table(const FitReport& report, bool color) {
   const bool has_admitted = any(&IncastPoint::admitted_s);
   const bool has_retransmits = any(&IncastPoint::mesh_retransmits);
   const bool has_pauses = any(&IncastPoint::mesh_pauses);
-  std::vector<Column> columns{
-      {"ranks", false}, {"floats", true}, {"mesh ms", true}, {"shift ms", true}, {"ratio", true}};
+  std::vector<Column> columns{{"ranks", false}, {"floats", true}, {"all ms", true}, {"next ms", true}, {"ratio", true}};
   if (has_admitted) columns.push_back({"admitted ms", true});
-  if (has_retransmits) columns.insert(columns.end(), {{"sent again, mesh", true}, {"shift", true}});
-  if (has_pauses) columns.insert(columns.end(), {{"pauses, mesh", true}, {"shift", true}});
+  if (has_retransmits) columns.insert(columns.end(), {{"sent again, all", true}, {"next", true}});
+  if (has_pauses) columns.insert(columns.end(), {{"pauses, all", true}, {"next", true}});
   Table table(columns);
   for (const IncastPoint& p : curve) {
     std::vector<Cell> row{set_words(p), format_count(static_cast<std::int64_t>(p.size_floats)), milliseconds(p.mesh_s),
@@ -123,8 +130,9 @@ std::string curve_table(const FitReport& report, bool color) {
   }
   const bool has_several =
       std::any_of(curve.begin(), curve.end(), [](const IncastPoint& p) { return p.per_child > 1; });
-  return fmt::format("all ranks send to all others (mesh) or each to one (shift){}:\n",
-                     has_several ? "; with several ranks of each, meshes also send more over the links above" : "") +
+  return fmt::format(
+             "every rank sends to all others (all), or to its neighbour (next){}:\n",
+             has_several ? "; with several ranks of each, all to all also sends more over the links above" : "") +
          table.folded(color);
 }
 
@@ -191,11 +199,17 @@ std::string score_table(const FitReport& report, bool color) {
                {"regret: median", true},
                {"p95", true},
                {"max", true}});
-  for (const ValidationScore& s : report.profile.validation) {
-    table.add_row({s.name, std::to_string(s.num_cells), percent_or_nothing(s.median_error),
+  const auto add = [&](const std::string& name, const ValidationScore& s) {
+    table.add_row({name, std::to_string(s.num_cells), percent_or_nothing(s.median_error),
                    percent_or_nothing(s.p95_error), percent_or_nothing(s.max_error),
                    percent_or_nothing(s.median_regret), percent_or_nothing(s.p95_regret),
                    percent_or_nothing(s.max_regret)});
+  };
+  for (const ValidationScore& s : report.profile.validation) add(s.name, s);
+  const std::vector<ValidationScore>& by_size = report.profile.validation_by_size;
+  if (by_size.empty() || by_size.front().to_bytes == by_size.back().to_bytes) return table.folded(color);
+  for (const ValidationScore& s : by_size) {
+    add(size_class_words(s) + s.name, s);
   }
   return table.folded(color);
 }

@@ -147,12 +147,10 @@ void print_plan(const PlanView& v, bool color) {
   std::string headline =
       fmt::format("predicted {} by {}", paint(format_seconds(v.answer.terms.total()), Paint::kBold, color),
                   model_name(v.request.model));
+  if (v.answer.plan.num_chunks > 1) headline += fmt::format(" in {} chunks", v.answer.plan.num_chunks);
   if (v.answer.bound.seconds() > 0) {
     headline += fmt::format(", {:.2f}x the lower limit {}", v.answer.terms.total() / v.answer.bound.seconds(),
                             format_seconds(v.answer.bound.seconds()));
-  }
-  if (v.answer.plan.num_chunks > 1) {
-    headline += fmt::format(", in {} parts of the vector that follow each other (chunks)", v.answer.plan.num_chunks);
   }
   say(headline + "\n" + parameter_line(v.request.topology));
   if (v.request.policy == Policy::kRuntime) {
@@ -164,7 +162,8 @@ void print_plan(const PlanView& v, bool color) {
     say("\n");
   }
   if (!v.stages.empty()) {
-    if (v.answer.plan.num_chunks > 1) say("its stages, if the vector ran in one piece:\n");
+    if (v.answer.plan.num_chunks > 1)
+      say("in chunks parts of the vector follow each other; in one piece the stages are:\n");
     print_stages(v, color);
   }
   if (v.answer.optimality) print_optimality(*v.answer.optimality, v.answer.plan.num_ranks);

@@ -118,8 +118,9 @@ std::string validation_table(const std::vector<ValidationScore>& scores, bool co
                {"p95", true},
                {"max", true}});
   for (const ValidationScore& s : scores) {
-    table.add_row({s.name, fmt::to_string(s.num_cells), share(s.median_error), share(s.p95_error), share(s.max_error),
-                   fmt::to_string(s.num_cases), share(s.median_regret), share(s.p95_regret), share(s.max_regret)});
+    table.add_row({size_class_words(s) + s.name, fmt::to_string(s.num_cells), share(s.median_error), share(s.p95_error),
+                   share(s.max_error), fmt::to_string(s.num_cases), share(s.median_regret), share(s.p95_regret),
+                   share(s.max_regret)});
   }
   return "\n" + table.folded(color);
 }
@@ -185,7 +186,9 @@ std::string profile_report(const Profile& profile, const std::string& source, bo
         profile.cores, profile.cores == 1 ? "" : "s", profile.is_memory ? ", delta and level 0" : " and delta");
   out += correction_table(profile.corrections, color);
   out += residual_table(profile.residuals, color);
-  out += validation_table(profile.validation, color);
+  std::vector<ValidationScore> scores = profile.validation;
+  scores.insert(scores.end(), profile.validation_by_size.begin(), profile.validation_by_size.end());
+  out += validation_table(scores, color);
   if (!profile.notes.empty()) out += "\n";
   for (const std::string& note : profile.notes)
     out += fmt::format("{} {}\n", paint("note:", Paint::kYellow, color), escaped(note));

@@ -218,24 +218,35 @@ class Planner {
   void add_held_out() {
     const std::vector<std::int64_t> counts = held_out_counts(topology_.num_servers());
     const std::vector<double> floats = held_out_sizes(sizes_.collective);
+    const std::vector<double> short_floats = held_out_short_sizes(sizes_.collective);
     const std::vector<int> levels = refinement_levels(counts.size());
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      std::vector<std::int64_t> servers;
-      for (std::int64_t s = 0; s < counts[i]; ++s) servers.push_back(s);
       for (std::size_t k = 0; k < floats.size(); ++k) {
-        std::vector<Observation> cells;
-        for (const AlgorithmSpec& algorithm : held_out_algorithms(counts[i])) {
-          cells.push_back(reducing(servers, algorithm, floats[k]));
-          cells.back().max_senders = scope_.max_senders;
-        }
-        if (scope_.has_native) {
-          cells.push_back(reducing(servers, {}, floats[k]));
-          cells.back().is_native = true;
-        }
-        for (Observation& cell : cells) cell.is_fitted = false;
-        add(std::move(cells), levels[i] + turn::kNextHeldOutLength * static_cast<double>(k), false);
+        add_held_out_case(counts[i], floats[k], held_out_algorithms(counts[i]),
+                          levels[i] + turn::kNextHeldOutLength * static_cast<double>(k));
+      }
+      for (std::size_t k = 0; k < short_floats.size(); ++k) {
+        add_held_out_case(counts[i], short_floats[k], held_out_short_algorithms(counts[i]),
+                          levels[i] + turn::kNextHeldOutLength * static_cast<double>(k));
       }
     }
+  }
+
+  void add_held_out_case(std::int64_t num_ranks, double floats, const std::vector<AlgorithmSpec>& algorithms,
+                         double order) {
+    std::vector<std::int64_t> servers;
+    for (std::int64_t s = 0; s < num_ranks; ++s) servers.push_back(s);
+    std::vector<Observation> cells;
+    for (const AlgorithmSpec& algorithm : algorithms) {
+      cells.push_back(reducing(servers, algorithm, floats));
+      cells.back().max_senders = scope_.max_senders;
+    }
+    if (scope_.has_native) {
+      cells.push_back(reducing(servers, {}, floats));
+      cells.back().is_native = true;
+    }
+    for (Observation& cell : cells) cell.is_fitted = false;
+    add(std::move(cells), order, false);
   }
 
   const Topology& topology_;
@@ -369,6 +380,15 @@ std::vector<double> held_out_sizes(const std::vector<double>& fitted) {
   return all;
 }
 
+std::vector<double> held_out_short_sizes(const std::vector<double>& fitted) {
+  constexpr double kShortest = 2;
+  constexpr double kStep = 8;
+  constexpr double kClearlyBelow = 0.5;
+  std::vector<double> out;
+  for (double floats = kShortest; floats < kClearlyBelow * fitted.front(); floats *= kStep) out.push_back(floats);
+  return out;
+}
+
 std::vector<std::int64_t> held_out_counts(std::int64_t num_ranks) {
   std::set<std::int64_t> out;
   if (num_ranks < 6) {
@@ -392,6 +412,12 @@ std::vector<AlgorithmSpec> held_out_algorithms(std::int64_t num_ranks) {
     has_three = has_three || is_three;
     out.push_back({"hcps", factors, false});
   }
+  return out;
+}
+
+std::vector<AlgorithmSpec> held_out_short_algorithms(std::int64_t num_ranks) {
+  std::vector<AlgorithmSpec> out = held_out_algorithms(num_ranks);
+  out.insert(out.end(), {named("recursive-doubling"), named("gather")});
   return out;
 }
 

@@ -133,14 +133,16 @@ std::vector<Residual> read_residuals(const JsonPlace& document) {
   return result;
 }
 
-std::vector<ValidationScore> read_validation(const JsonPlace& document) {
+std::vector<ValidationScore> read_validation(const JsonPlace& document, const char* name) {
   std::vector<ValidationScore> result;
-  const auto list = document.find("validation");
+  const auto list = document.find(name);
   if (!list) return result;
   for (const JsonPlace& item : list->items("a list of scores")) {
-    item.expect_fields(names_of({"name", "cells", "cases"}, kScoreFields));
+    item.expect_fields(names_of({"name", "from_bytes", "to_bytes", "cells", "cases"}, kScoreFields));
     ValidationScore score;
     score.name = item.at("name", "a text, for example \"GenModel\"").text();
+    if (const auto from = item.find("from_bytes")) score.from_bytes = from->number();
+    if (const auto to = item.find("to_bytes")) score.to_bytes = to->number();
     if (const auto cells = item.find("cells")) score.num_cells = cells->whole(0, std::int64_t{1} << 53);
     if (const auto cases = item.find("cases")) score.num_cases = cases->whole(0, std::int64_t{1} << 53);
     for (const ScoreField& field : kScoreFields) {
@@ -198,6 +200,10 @@ Json validation_json(const std::vector<ValidationScore>& scores) {
   for (const ValidationScore& score : scores) {
     Json item;
     item["name"] = score.name;
+    if (score.to_bytes > 0) {
+      item["from_bytes"] = number_json(score.from_bytes, "from_bytes of a score");
+      item["to_bytes"] = number_json(score.to_bytes, "to_bytes of a score");
+    }
     item["cells"] = score.num_cells;
     item["cases"] = score.num_cases;
     for (const ScoreField& field : kScoreFields) {
@@ -226,9 +232,9 @@ Profile parse_profile(std::string_view text, const std::string& source) {
   const nlohmann::json value = parse_json(text, source);
   const JsonPlace document(value, source);
   const std::string_view schema = check_schema(document, kProfileSchemas, "what gar fit -o writes");
-  document.expect_fields(names_of({"schema", "gar_version", "topology", "cores", "memory", "access", "levels"},
-                                  kProfileFields,
-                                  {"links", "corrections", "residuals", "validation", "notes", "provenance"}));
+  document.expect_fields(names_of(
+      {"schema", "gar_version", "topology", "cores", "memory", "access", "levels"}, kProfileFields,
+      {"overlap", "links", "corrections", "residuals", "validation", "validation_by_size", "notes", "provenance"}));
   MeasuredAt place = read_place(document, schema);
   Profile profile{.topology = read_embedded_topology(
                       document.at("topology", "a gar.topology/1 document (docs/formats-topology.md)")),
@@ -240,7 +246,7 @@ Profile parse_profile(std::string_view text, const std::string& source) {
                   .links = {},
                   .corrections = read_corrections(document),
                   .residuals = read_residuals(document),
-                  .validation = read_validation(document),
+                  .validation = read_validation(document, "validation"),
                   .notes = {},
                   .provenance = std::move(place.provenance),
                   .is_memory = place.is_memory,
@@ -249,6 +255,8 @@ Profile parse_profile(std::string_view text, const std::string& source) {
     if (is_optional && !document.find(name)) continue;
     profile.*estimate = read_estimate(document.at(name, kEstimateWords), 3 * kMaxParameter);
   }
+  profile.validation_by_size = read_validation(document, "validation_by_size");
+  if (const auto overlap = document.find("overlap")) profile.overlap = read_estimate(*overlap, kMaxFactor);
   profile.levels = read_levels(document, profile.topology);
   profile.links = read_links(document, static_cast<int>(profile.levels.size()));
   if (const auto notes = document.find("notes")) profile.notes = read_texts(*notes);
@@ -274,9 +282,11 @@ void write_profile(const Profile& profile, std::ostream& out) {
     const Estimate& one = profile.*estimate;
     if (!is_optional || one.is_identified || one.value > 0) document[name] = estimate_json(one, name);
   }
+  if (profile.overlap.is_identified) document["overlap"] = estimate_json(profile.overlap, "overlap");
   if (!profile.links.empty()) document["links"] = links_json(profile.links);
   if (!profile.corrections.empty()) document["corrections"] = corrections_json(profile.corrections);
   if (!profile.validation.empty()) document["validation"] = validation_json(profile.validation);
+  if (!profile.validation_by_size.empty()) document["validation_by_size"] = validation_json(profile.validation_by_size);
   if (!profile.notes.empty()) document["notes"] = profile.notes;
   if (!profile.residuals.empty()) document["residuals"] = residuals_json(profile.residuals);
   write_json(document, out);

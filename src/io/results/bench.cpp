@@ -23,6 +23,10 @@ class BenchReader final : public TableReader {
 
   void read_comment(const TableLine& line) override {
     const Words& words = line.words;
+    if (is_label_below_) {
+      is_label_below_ = false;
+      add_labelled(std::string(line.text.substr(static_cast<std::size_t>(words[0].data() - line.text.data()))), below_);
+    }
     if (!is_bench_opening(line)) return;
     if (words[0] != "allreduce") fail(fmt::format("the results are of {}; expected allreduce", printable(words[0])));
     num_ranks_ = small_count(words[2]);
@@ -37,14 +41,10 @@ class BenchReader final : public TableReader {
     check_all_reduce(line, bytes);
     // The last column holds blanks.
     const auto offset = static_cast<std::size_t>(words[algorithm_].data() - line.text.data());
-    std::string text(line.text.substr(offset));
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.pop_back();
-    const BenchLabel label = parse_bench_label(text);
-    if (label.is_reproducible) return;
-    add_row({.bytes = bytes,
-             .seconds = 1e-6 * positive_number(words[time_], "time"),
-             .algorithm = known_algorithm(label.plan.empty() ? label.name : label.plan),
-             .label = printable(text)});
+    const ResultRow row{.bytes = bytes, .seconds = 1e-6 * positive_number(words[time_], "time")};
+    is_label_below_ = words[algorithm_] == kLabelBelow;
+    below_ = row;
+    if (!is_label_below_) add_labelled(std::string(line.text.substr(offset)), row);
   }
 
   [[nodiscard]] std::int64_t num_ranks() const override { return num_ranks_; }
@@ -56,6 +56,17 @@ class BenchReader final : public TableReader {
     return static_cast<std::size_t>(found - head.words.begin());
   }
 
+  void add_labelled(std::string text, ResultRow row) {
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.pop_back();
+    const BenchLabel label = parse_bench_label(text);
+    if (label.is_reproducible) return;
+    row.algorithm = known_algorithm(label.plan.empty() ? label.name : label.plan);
+    row.label = printable(text);
+    add_row(std::move(row));
+  }
+
+  bool is_label_below_ = false;  // the next line has it
+  ResultRow below_;
   std::size_t time_ = 0;
   std::size_t algorithm_ = 0;
   std::int64_t num_ranks_ = 0;

@@ -28,7 +28,10 @@ std::string to_string(const BenchLabel& label) {
 std::string to_short_string(const BenchLabel& label) {
   if (label.is_reproducible) return label.name + std::string(kShortReproducible);
   const bool is_library = label.name == "native" || label.plan.empty() || label.plan == label.name;
-  return is_library ? label.name : label.name + ": " + label.plan;
+  if (is_library) return label.name;
+  // One word of several says enough: "small" of "small-message path".
+  const bool is_one_word = label.plan.find(' ') == std::string::npos;
+  return label.name + ": " + (is_one_word ? label.plan : label.plan.substr(0, label.plan.find_first_of(" -")));
 }
 
 BenchLabel parse_bench_label(std::string_view text) {

@@ -46,6 +46,14 @@ Topology import_topology(const std::string& path, const TopologyReader* reader) 
   return (reader == nullptr ? reader_for(text) : *reader).read(text, path);
 }
 
+std::optional<Profile> find_profile(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  const std::string text = read_text_file(path, kMaxTopologyBytes);
+  if (!is_profile(text)) return std::nullopt;
+  return parse_profile(text, path);
+}
+
 Topology load_topology(const std::string& spec_or_path) {
   std::error_code ignored;
   const auto status = std::filesystem::status(spec_or_path, ignored);

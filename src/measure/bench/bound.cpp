@@ -50,7 +50,7 @@ double memory_traffic(const Plan& plan, double vector_bytes) {
 std::optional<double> memory_traffic_of(const std::string& algorithm, Collective collective, std::int64_t num_ranks,
                                         double vector_bytes) {
   const auto n = static_cast<double>(num_ranks);
-  if (algorithm == "latency") {
+  if (algorithm == "gather") {
     if (collective == Collective::kAllReduce) return n * (n + 1) * vector_bytes;
     return (collective == Collective::kReduceScatter ? n + 1 : 2 * n) * vector_bytes;
   }

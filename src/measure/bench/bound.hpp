@@ -14,8 +14,8 @@ namespace gar::measure {
 /// a ring 3 (N - 1) S + 2 (N - 1) S. Throws PlanError.
 double memory_traffic(const Plan& plan, double vector_bytes);
 
-/// The plan of a collective in the words of a PlanReport ("cps", "hcps:2x2", "latency"); nothing when the words do not
-/// say how it was made. The latency path is every rank's reduction of all vectors (or a copy of all blocks).
+/// The plan of a collective in the words of a PlanReport ("cps", "hcps:2x2", "gather"); nothing when the words do not
+/// say how it was made. A gather is every rank's reduction of all vectors (or a copy of all blocks).
 std::optional<double> memory_traffic_of(const std::string& algorithm, Collective collective, std::int64_t num_ranks,
                                         double vector_bytes);
 

@@ -278,7 +278,7 @@ BenchResult SizeRun::result(std::size_t runner) const {
     out.reason = "the library's own choice";
     return out;
   }
-  const PlanReport report = r.communicator->report(config_.collective, size_.count, kind_.type);
+  const PlanReport report = r.communicator->report(config_.collective, size_.count, kind_.type, kind_.op);
   out.plan = report.algorithm;
   out.transport = report.transport;
   out.reason = report.reason;

@@ -133,6 +133,7 @@ FitEngine::Runner* FitEngine::runner(const Observation& cell) {
     options.algorithm = algorithm;
     options.topology = neutral_star(cell.servers.size(), cell.max_senders);
     options.timeout_s = options_.timeout_s;
+    options.latency_bytes = 0;  // a gather is measured as the plan that it is
     options.explores = false;
     options.log = [](std::string_view) {};
     out.communicator.emplace(group->communicator(options));

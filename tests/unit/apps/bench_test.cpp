@@ -421,6 +421,8 @@ TEST(BenchReport, NarrowTablesFitAndAreReadBack) {
   results[0].predicted_seconds = 1;
   results[1].plan = "Open MPI 4.1.4";
   results[2].entry.is_reproducible = true;
+  results.push_back(result_of("auto", 64 << 20, 1));
+  results[3].plan = "recursive-multiplying:4x4";
   for (BenchResult& r : results) r.wrong = 0;
   std::string text = bench_header(config, "24 processes of 24 hosts, over mpi, with a name that is long", "", layout);
   for (const BenchResult& r : results) text += bench_line(r, false, layout);
@@ -432,7 +434,10 @@ TEST(BenchReport, NarrowTablesFitAndAreReadBack) {
       << text;
   const Results back = parse_results(text, "out.txt");
   EXPECT_EQ(back.num_ranks, 24);
-  ASSERT_EQ(back.rows.size(), 2U) << "not the reproducible mode";
+  ASSERT_EQ(back.rows.size(), 3U) << "not the reproducible mode";
+  EXPECT_EQ(back.rows[2].algorithm, "recursive-multiplying:4x4") << "there is no room for it";
+  EXPECT_EQ(back.rows[2].label, "auto: recursive-multiplying:4x4");
+  EXPECT_DOUBLE_EQ(back.rows[2].seconds, 1);
   EXPECT_EQ(back.rows[0].algorithm, "hcps:8x3");
   EXPECT_DOUBLE_EQ(back.rows[0].seconds, 1.25);
   EXPECT_EQ(back.rows[1].label, "native");

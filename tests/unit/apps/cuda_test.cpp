@@ -131,7 +131,7 @@ TEST(MemoryTraffic, OfExplicitPlans) {
 
 TEST(MemoryTraffic, OfWords) {
   EXPECT_NEAR(*memory_traffic_of("hcps:2x2", Collective::kAllReduce, 4, 1e6), 15e6, 1);
-  EXPECT_NEAR(*memory_traffic_of("latency", Collective::kAllReduce, 4, 1e3), 20e3, 1);
+  EXPECT_NEAR(*memory_traffic_of("gather", Collective::kAllReduce, 4, 1e3), 20e3, 1);
   EXPECT_FALSE(memory_traffic_of("gentree", Collective::kAllReduce, 4, 1e6));
   EXPECT_FALSE(memory_traffic_of("hcps", Collective::kAllReduce, 4, 1e6));
   EXPECT_FALSE(memory_traffic_of("three levels, of which one is a ring", Collective::kAllReduce, 4, 1e6));

@@ -177,15 +177,25 @@ TEST(FitPlan, IncastAddsReceiversThatAdmitSenders) {
 TEST(FitPlan, HeldOutCasesAreWhatWasNotFitted) {
   const std::vector<FitGroup> groups = plan_fit(topology_from_spec("star:15"), kSizes, {true, true, true, 0});
   std::set<std::size_t> counts;
+  std::set<double> short_floats;
   for (const FitGroup& group : groups) {
     if (!is_held_out(group)) continue;
     const Observation& first = group.cells.front();
+    const bool has_exchanges = std::any_of(group.cells.begin(), group.cells.end(),
+                                           [](const Observation& o) { return o.algorithm.name == "gather"; });
+    if (has_exchanges) short_floats.insert(first.size_floats);
     counts.insert(first.servers.size());
     EXPECT_EQ(std::count(kSizes.collective.begin(), kSizes.collective.end(), first.size_floats), 0);
     EXPECT_TRUE(group.cells.back().is_native);
     for (const Observation& cell : group.cells) EXPECT_EQ(cell.size_floats, first.size_floats);
   }
   EXPECT_EQ(counts, (std::set<std::size_t>{6, 8, 9, 12, 13, 15}));
+  const std::vector<double> expected = held_out_short_sizes(kSizes.collective);
+  EXPECT_EQ(expected.front(), 2);  // 8 bytes
+  EXPECT_GT(8 * expected.back(), 0.5 * kSizes.collective.front());
+  EXPECT_LT(expected.back(), 0.5 * kSizes.collective.front());
+  EXPECT_EQ(short_floats, (std::set<double>{expected.begin(), expected.end()}));
+  EXPECT_TRUE(held_out_short_sizes({2, 100}).empty());
   EXPECT_EQ(held_out_sizes(kSizes.collective).size(), 3U);
   EXPECT_EQ(held_out_sizes({5000}).size(), 3U);
   EXPECT_EQ(held_out_counts(2), (std::vector<std::int64_t>{2}));

@@ -396,6 +396,23 @@ TEST(Validate, KnowsErrorsAndRegret) {
   EXPECT_GT(scores[1].max_error, 5 * scores[0].max_error);
   EXPECT_NEAR(scores[2].median_regret, 1, 1e-9);
   EXPECT_LT(scores[2].median_error, 0);
+  // 4e6 bytes, and four times as much; the MPI library's own was measured with the shorter vectors.
+  Observation longer = measured.observations[measured.observations.size() - 2];
+  longer.size_floats *= 8;
+  longer.seconds = {2 * predict_seconds(longer, profile)};
+  measured.observations.push_back(longer);
+  const std::vector<ValidationScore> by_size = validate_by_size(profile, measured.observations);
+  ASSERT_EQ(by_size.size(), 5U);
+  EXPECT_EQ(by_size[0].name, "GenModel");
+  EXPECT_EQ(by_size[0].num_cells, 4);
+  EXPECT_EQ(by_size[2].num_cells, 1);
+  EXPECT_EQ(by_size[3].name, "GenModel");
+  EXPECT_EQ(by_size[3].num_cells, 1);
+  EXPECT_NEAR(by_size[3].median_error, 0.5, 1e-6);
+  EXPECT_LT(by_size[3].median_regret, 0);  // one algorithm is no choice
+  EXPECT_EQ(by_size[3].from_bytes, by_size[0].to_bytes);
+  EXPECT_EQ(by_size[0].to_bytes, 8 * by_size[0].from_bytes);
+  EXPECT_LE(by_size[0].from_bytes, 4 * measured.observations.back().size_floats / 8);
 }
 
 // A link that is slower than the others is so in predictions, too.

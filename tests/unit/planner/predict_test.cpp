@@ -253,8 +253,10 @@ TEST(Predict, PricesRivalsInChunksAsThePlannerDoes) {
     EXPECT_EQ(row.terms, row.algorithm() == "gentree+" ? row.chunked : row.whole);
     for (const PlanCandidate& candidate : planned.considered) {
       if (candidate.algorithm != row.algorithm()) continue;
-      EXPECT_EQ(candidate.terms, row.chunked) << row.algorithm();
-      EXPECT_EQ(candidate.num_chunks, row.num_chunks) << row.algorithm();
+      // As few chunks as cost at most a thousandth more.
+      EXPECT_LE(row.chunked.total(), 1.001 * candidate.seconds()) << row.algorithm();
+      EXPECT_GE(row.chunked.total(), candidate.seconds()) << row.algorithm();
+      EXPECT_LE(row.num_chunks, candidate.num_chunks) << row.algorithm();
       ++num_found;
     }
   }

@@ -181,7 +181,7 @@ void MpiControl::check_abort() {
   throw TransportError(describe(heard_));
 }
 
-/// A rank that takes the latency path for this very operation is found by its own kind of message.
+/// A rank that gathers in this very operation is found by its own kind of message.
 void MpiControl::take_exchange() {
   int is_there = 0;
   MPI_Status status;

@@ -45,7 +45,7 @@ class MpiControl {
   /// Has the peer's signature arrived? Throws TransportError when it is another one.
   bool is_agreed(int peer);
   /// Takes in what has arrived from any rank. Throws TransportError when that rank gives up, or has
-  /// called something else. `is_exchange`: this rank itself takes the latency path.
+  /// called something else. `is_exchange`: this rank itself gathers.
   void look(bool is_exchange);
   /// Throws TransportError when a rank has given up.
   void check_abort();

@@ -12,9 +12,6 @@ namespace gar {
 
 namespace {
 
-// A vector so short that N of them still travel in a few packets. Beyond 128 ranks plans do better.
-std::int64_t limit_for(int size) { return size <= 32 ? 2048 : size <= 128 ? 512 : 0; }
-
 constexpr int kCancelAttempts = 1000;
 constexpr std::int64_t kExchangeAlignment = 16;
 constexpr std::int64_t kHeader = (static_cast<std::int64_t>(sizeof(WireSignature)) + kExchangeAlignment - 1) /
@@ -23,10 +20,14 @@ constexpr std::int64_t kHeader = (static_cast<std::int64_t>(sizeof(WireSignature
 }  // namespace
 
 MpiExchange::MpiExchange(MPI_Comm comm, int rank, int size, const MpiTags& tags)
-    : comm_(comm), rank_(rank), size_(size), tags_(tags), max_bytes_(limit_for(size)) {
+    : comm_(comm),
+      rank_(rank),
+      size_(size),
+      tags_(tags),
+      max_bytes_(static_cast<std::int64_t>(message_gather(size).max_bytes)) {
   // Twice the room: a rank whose blocks are longer than ours must be recognised, not cut off.
   num_bytes_ = 2 * size * (max_bytes_ + kHeader);
-  blocks_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(num_bytes_));
+  blocks_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(num_bytes_));
 }
 
 MpiExchange::~MpiExchange() { cancel(); }

@@ -1,4 +1,4 @@
-// The latency path: every rank's bytes to every rank in ceil(log2 N) rounds (Bruck's AllGather).
+// How `gather` runs with short vectors: every rank's bytes to every rank in ceil(log2 N) rounds (Bruck).
 //
 // After k rounds a rank holds the blocks of the 2^k ranks that start with itself, in that order; in a round it sends
 // what it holds to the rank 2^k before it and receives as much from the rank 2^k after it. A block is the signature of

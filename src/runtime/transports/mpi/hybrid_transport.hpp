@@ -31,7 +31,7 @@ class HybridTransport final : public Transport {
   void wait() override;
   void progressed() override;
   void fail(std::string_view reason) noexcept override;
-  [[nodiscard]] std::int64_t max_latency_bytes() const override { return mpi_->max_latency_bytes(); }
+  [[nodiscard]] QuickGather quick_gather() const override { return mpi_->quick_gather(); }
   bool try_exchange(const void* in, std::int64_t bytes, std::span<const std::byte*> operands) override;
 
  private:

@@ -53,7 +53,7 @@ class MpiTags {
   [[nodiscard]] int admission(int slot, std::int64_t step_number) const {
     return reserved_ + 2048 + (slot * step_limit_ + static_cast<int>(step_number % step_limit_)) % (reserved_ - 2048);
   }
-  /// The latency path. A rank is never 128 operations ahead of another.
+  /// Of a gather. A rank is never 128 operations ahead of another.
   [[nodiscard]] int exchange(std::uint64_t sequence, int round) const {
     return reserved_ + 16 + static_cast<int>(sequence % 128) * kMaxRounds + round;
   }

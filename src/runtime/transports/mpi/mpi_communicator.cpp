@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <exception>
 #include <functional>
 #include <random>
 
 #include "base/hash.hpp"
 #include "gar/mpi.hpp"
+#include "runtime/caches.hpp"
 #include "runtime/choice.hpp"
 #include "runtime/exploration.hpp"
 #include "runtime/transports/mpi/hosts.hpp"
@@ -51,16 +53,17 @@ void agree(MPI_Comm comm, const char* what, const Body& body) {
 /// What decides which collective calls the set-up makes, and which plans run: it must be the same everywhere. (An
 /// mpirun that does not hand the environment on to other hosts is a reason why it is not.)
 void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, int num_fakes) {
-  constexpr std::array<const char*, 7> kNames{
+  constexpr std::array<const char*, 8> kNames{
       "path", "number of GAR_FAKE_HOSTS", "topology (GAR_TOPOLOGY)", "reproducible", "algorithm (GAR_ALGO)",
-      "plan", "explores (GAR_EXPLORE)"};
+      "plan", "explores (GAR_EXPLORE)",   "overlap (GAR_TOPOLOGY)"};
   const std::array<std::uint64_t, kNames.size()> ours{static_cast<std::uint64_t>(path),
                                                       static_cast<std::uint64_t>(num_fakes),
                                                       options.topology ? hash_of(*options.topology) : 0U,
                                                       options.reproducible ? 1U : 0U,
                                                       mix_in(0, options.algorithm),
                                                       options.plan ? 1U : 0U,
-                                                      is_exploring(options, kExploresOverMpi) ? 1U : 0U};
+                                                      is_exploring(options, kExploresOverMpi) ? 1U : 0U,
+                                                      std::bit_cast<std::uint64_t>(options.overlap)};
   const auto all = all_gather_politely(comm, ours);
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
     for (std::size_t i = 0; i < kNames.size(); ++i) {
@@ -216,7 +219,8 @@ Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath pat
   }
   const bool is_shared = path != MpiPath::kMessages && hosts.num_hosts < static_cast<int>(hosts.host_of.size());
   std::optional<Topology> topology = place_communicator(own.get(), hosts, complete, is_shared, job);
-  if (!topology) topology = measure_network(own.get(), hosts, is_shared);
+  const bool is_given = topology.has_value();
+  if (!is_given) topology = measure_network(own.get(), hosts, is_shared);
   DecisionPlace place;
   place.network = topology->name();
   if (is_exploring(complete, kExploresOverMpi)) place.digest = digest_of(own.get(), hosts, complete);
@@ -226,10 +230,18 @@ Communicator make(MPI_Comm comm, const CommunicatorOptions& options, MpiPath pat
   max_senders = all_reduce_politely(own.get(), max_senders, MPI_MIN);
   std::unique_ptr<Transport> transport =
       make_transport(own.get(), hosts, complete, {path, max_senders, job != nullptr});
+  std::optional<Topology> short_network;
+  if (is_given) {
+    short_network = measure_messages(own.get(), hosts, *topology);
+  } else {
+    agree(own.get(), "measure", [&] { short_network = measure_caches(*transport, *topology); });
+  }
   Exploration exploration = make_exploration(own.get(), complete, *transport, std::move(place), job);
   std::optional<Communicator> out;
-  agree(own.get(), "make the communicator",
-        [&] { out.emplace(make_communicator(std::move(transport), complete, *topology, std::move(exploration))); });
+  agree(own.get(), "make the communicator", [&] {
+    out.emplace(
+        make_communicator(std::move(transport), complete, *topology, std::move(exploration), std::move(short_network)));
+  });
   return std::move(*out);
 }
 

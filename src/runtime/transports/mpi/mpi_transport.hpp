@@ -68,7 +68,7 @@ class MpiTransport final : public Transport {
   void wait() override;
   void progressed() override;
   void fail(std::string_view reason) noexcept override;
-  [[nodiscard]] std::int64_t max_latency_bytes() const override { return exchange_->max_bytes(); }
+  [[nodiscard]] QuickGather quick_gather() const override { return message_gather(size_); }
   bool try_exchange(const void* in, std::int64_t bytes, std::span<const std::byte*> operands) override;
 
   /// Takes in what has arrived. True when a message has.

@@ -1,7 +1,8 @@
 // Every level is measured alike: all its groups (ranks of a NUMA node, NUMA nodes of a host, hosts) shift a message to
 // the next group of the same parent, all ranks at once, each to the rank of the same index. Under that load a short
 // message tells the latency, a long one the time per float of a group's link: what a plan will meet, other than the
-// time of a lonely ping-pong. Several short ones at once tell what a rank does for each.
+// time of a lonely ping-pong. Several short ones at once, each to another group, tell what a rank does for each: to the
+// same one they would travel together.
 #include "runtime/transports/mpi/network.hpp"
 
 #include <algorithm>
@@ -20,8 +21,9 @@ namespace {
 constexpr int kShortBytes = 8;
 constexpr int kLongBytes = 256 << 10;
 constexpr int kShortRounds = 20;
+constexpr int kFewRounds = 10;  // of short messages, where only these are asked about
 constexpr int kLongRounds = 10;
-constexpr int kBurst = 8;  // short messages at once
+constexpr int kBurst = 8;  // short messages at once, at most
 constexpr double kSmallest = 1e-13;
 
 /// Ranks divided twice: into parents, and these into groups.
@@ -33,10 +35,12 @@ struct Level {
 struct Neighbours {
   int to = MPI_PROC_NULL;
   int from = MPI_PROC_NULL;
-  int group_size = 1;  ///< ranks of the group that send
+  int group_size = 1;      ///< ranks of the group that send
+  std::size_t others = 0;  ///< groups of the parent, besides the own one
 };
 
-Neighbours neighbours_of(int rank, const Level& level) {
+/// `distance` groups further, and as many back; below the number of groups.
+Neighbours neighbours_of(int rank, const Level& level, std::size_t distance = 1) {
   std::map<int, std::vector<int>> groups;  // of the parent
   const auto self = static_cast<std::size_t>(rank);
   for (std::size_t r = 0; r < level.parent.size(); ++r) {
@@ -45,8 +49,13 @@ Neighbours neighbours_of(int rank, const Level& level) {
   Neighbours out;
   if (groups.size() < 2) return out;
   const auto mine = groups.find(level.group[self]);
-  const auto next = std::next(mine) == groups.end() ? groups.begin() : std::next(mine);
-  const auto previous = mine == groups.begin() ? std::prev(groups.end()) : std::prev(mine);
+  const auto place = static_cast<std::size_t>(std::distance(groups.begin(), mine));
+  const auto group_at = [&](std::size_t at) {
+    return std::next(groups.begin(), static_cast<std::ptrdiff_t>(at % groups.size()));
+  };
+  const auto next = group_at(place + distance);
+  const auto previous = group_at(place + groups.size() - distance % groups.size());
+  out.others = groups.size() - 1;
   const auto index =
       static_cast<std::size_t>(std::find(mine->second.begin(), mine->second.end(), rank) - mine->second.begin());
   if (index < next->second.size()) out.to = next->second[index];
@@ -55,51 +64,80 @@ Neighbours neighbours_of(int rank, const Level& level) {
   return out;
 }
 
-/// What every rank sends to the next one in a round.
-struct Shift {
-  int bytes = 0;  ///< of a message
-  int messages = 1;
-  int rounds = 0;
-};
-
-/// Seconds of a shift, the best of several: what disturbs it only makes it longer.
-double time_shift(MPI_Comm comm, const Neighbours& neighbours, const Shift& shift, std::vector<std::byte>& memory) {
+/// Seconds of a round in which every rank sends a message to each of its neighbours.
+std::vector<double> time_rounds(MPI_Comm comm, const std::vector<Neighbours>& neighbours, int bytes, int rounds,
+                                std::vector<std::byte>& memory) {
   barrier_politely(comm);
-  double best = 1;
-  std::vector<MPI_Request> requests(2 * static_cast<std::size_t>(shift.messages), MPI_REQUEST_NULL);
-  for (int round = 0; round < shift.rounds; ++round) {
+  std::vector<double> out;
+  std::vector<MPI_Request> requests(2 * neighbours.size(), MPI_REQUEST_NULL);
+  for (int round = 0; round < rounds; ++round) {
     const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < shift.messages; ++i) {
-      check_mpi(MPI_Irecv(memory.data() + i * shift.bytes, shift.bytes, MPI_BYTE, neighbours.from, 0, comm,
-                          &requests[2 * static_cast<std::size_t>(i)]),
-                "MPI_Irecv");
+    for (std::size_t i = 0; i < neighbours.size(); ++i) {
+      std::byte* at = memory.data() + i * static_cast<std::size_t>(bytes);
+      check_mpi(MPI_Irecv(at, bytes, MPI_BYTE, neighbours[i].from, 0, comm, &requests[2 * i]), "MPI_Irecv");
     }
-    for (int i = 0; i < shift.messages; ++i) {
-      check_mpi(MPI_Isend(memory.data() + kLongBytes + i * shift.bytes, shift.bytes, MPI_BYTE, neighbours.to, 0, comm,
-                          &requests[2 * static_cast<std::size_t>(i) + 1]),
-                "MPI_Isend");
+    for (std::size_t i = 0; i < neighbours.size(); ++i) {
+      const std::byte* at = memory.data() + kLongBytes + i * static_cast<std::size_t>(bytes);
+      check_mpi(MPI_Isend(at, bytes, MPI_BYTE, neighbours[i].to, 0, comm, &requests[2 * i + 1]), "MPI_Isend");
     }
     wait_politely(requests);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    if (round > 0) best = std::min(best, time.count());
+    if (round > 0) out.push_back(time.count());
   }
-  return best;
+  return out;
+}
+
+/// Of a long message: the best of several, because what disturbs one only makes it longer.
+double time_long(MPI_Comm comm, const Neighbours& neighbours, std::vector<std::byte>& memory) {
+  const std::vector<double> times = time_rounds(comm, {neighbours}, kLongBytes, kLongRounds, memory);
+  return *std::min_element(times.begin(), times.end());
+}
+
+/// Of short messages, one to each of the next `messages` groups: the median, because ranks wait for each other in every
+/// round, and those that come late find theirs there already.
+double time_short(MPI_Comm comm, int rank, const Level& level, std::size_t messages, int rounds) {
+  std::vector<Neighbours> neighbours;
+  for (std::size_t d = 1; d <= messages; ++d) neighbours.push_back(neighbours_of(rank, level, d));
+  std::vector<std::byte> memory(2 * static_cast<std::size_t>(kLongBytes));
+  return median(time_rounds(comm, neighbours, kShortBytes, rounds, memory));
+}
+
+/// What a step of short messages takes on this rank.
+struct ShortSteps {
+  double one_s = 0;   ///< with a message each way
+  double many_s = 0;  ///< with `messages`
+  double messages = 1;
+};
+
+/// Ranks of parents with different numbers of groups take part alike.
+ShortSteps time_short_steps(MPI_Comm comm, int rank, const Level& level, int rounds) {
+  const std::size_t most = std::clamp<std::size_t>(neighbours_of(rank, level).others, 1, kBurst);
+  ShortSteps out;
+  out.messages = static_cast<double>(most);
+  out.one_s = time_short(comm, rank, level, 1, rounds);
+  out.many_s = time_short(comm, rank, level, most, rounds);
+  return out;
+}
+
+/// Has a parent two groups?
+bool is_divided(const Level& level) {
+  std::map<int, int> first_group;
+  for (std::size_t r = 0; r < level.parent.size(); ++r) {
+    if (first_group.try_emplace(level.parent[r], level.group[r]).first->second != level.group[r]) return true;
+  }
+  return false;
 }
 
 /// Nothing is measured where no parent has two groups, and mu only if it is wanted.
 LevelCosts measure_level(MPI_Comm comm, int rank, const Level& level, bool wants_mu) {
-  std::map<int, int> first_group;
-  bool is_divided = false;
-  for (std::size_t r = 0; r < level.parent.size(); ++r) {
-    is_divided = is_divided || first_group.try_emplace(level.parent[r], level.group[r]).first->second != level.group[r];
-  }
-  if (!is_divided) return {};
+  if (!is_divided(level)) return {};
   const Neighbours neighbours = neighbours_of(rank, level);
   std::vector<std::byte> memory(2 * static_cast<std::size_t>(kLongBytes));
-  const double short_s = time_shift(comm, neighbours, {kShortBytes, 1, kShortRounds}, memory);
-  const double burst_s = wants_mu ? time_shift(comm, neighbours, {kShortBytes, kBurst, kShortRounds}, memory) : short_s;
-  const double long_s = time_shift(comm, neighbours, {kLongBytes, 1, kLongRounds}, memory);
-  const double mu_s = split_steps(short_s, burst_s, kBurst).mu;
+  const ShortSteps steps = wants_mu ? time_short_steps(comm, rank, level, kShortRounds)
+                                    : ShortSteps{time_short(comm, rank, level, 1, kShortRounds), 0, 1};
+  const double short_s = steps.one_s;
+  const double long_s = time_long(comm, neighbours, memory);
+  const double mu_s = split_steps(short_s, steps.many_s, steps.messages).mu;
   const double floats = kLongBytes / 4.0 * neighbours.group_size;
   LevelCosts out;
   const bool counts = neighbours.to != MPI_PROC_NULL;
@@ -231,6 +269,43 @@ Topology measure_network(MPI_Comm comm, const Hosts& hosts, bool is_shared) {
   if (is_shared) costs.rank.mu = local.mu * share;
   if (costs.rank.latency <= 0) costs.rank = costs.host;  // one rank on every host
   return network_topology(hosts, with_mu(costs));
+}
+
+std::optional<Topology> measure_messages(MPI_Comm comm, const Hosts& hosts, const Topology& network) {
+  const std::size_t size = hosts.host_of.size();
+  bool knows_messages = false;
+  for (NodeId id = 0; id < network.num_nodes(); ++id) knows_messages = knows_messages || network.node(id).server.mu > 0;
+  const Level level{std::vector<int>(size, 0), hosts.host_of};
+  if (knows_messages || !is_divided(level)) return std::nullopt;
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  const Neighbours neighbours = neighbours_of(rank, level);
+  const ShortSteps steps = time_short_steps(comm, rank, level, kFewRounds);
+  const bool counts = neighbours.to != MPI_PROC_NULL;
+  const double given = counts ? network.path_latency(rank, neighbours.to) : 0;
+  std::vector<double> alphas;
+  std::vector<double> mus;
+  std::vector<double> givens;
+  for (const auto& [one, many, path] :
+       all_gather_politely(comm, std::array{counts ? steps.one_s : -1, steps.many_s, given})) {
+    if (one < 0) continue;
+    const MessageCosts costs = split_steps(one, many, steps.messages);
+    alphas.push_back(costs.alpha);
+    mus.push_back(costs.mu);
+    givens.push_back(path);
+  }
+  const double path = median(std::move(givens));
+  if (path <= 0) return std::nullopt;
+  const double slower = median(std::move(alphas)) / path;
+  const double mu = median(std::move(mus));
+  std::vector<Node> nodes;
+  for (NodeId id = 0; id < network.num_nodes(); ++id) {
+    Node node = network.node(id);
+    node.alpha *= slower;
+    if (node.is_server()) node.server.mu = mu;
+    nodes.push_back(std::move(node));
+  }
+  return Topology(network.name(), std::move(nodes), network.root());
 }
 
 }  // namespace gar

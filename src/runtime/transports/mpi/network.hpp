@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <optional>
+
 #include "gar/topology.hpp"
 #include "runtime/transports/mpi/hosts.hpp"
 
@@ -16,6 +18,11 @@ Topology measure_network(MPI_Comm comm, const Hosts& hosts, bool is_shared);
 /// Collective. A rank among others of its host, for a network that is given; measured where a host has several ranks,
 /// the same on all ranks. gamma and delta are left open.
 Node measure_rank(MPI_Comm comm, const Hosts& hosts, bool is_shared);
+
+/// Collective. A network that is given, for short vectors: with what a step of short messages takes here, and what a
+/// rank does for each, measured by all ranks at once. Nothing where the network says what a message costs, or where
+/// there is one host.
+std::optional<Topology> measure_messages(MPI_Comm comm, const Hosts& hosts, const Topology& network);
 
 /// The tree alone: `levels[k]` for groups of level k (ranks, NUMA nodes, hosts).
 struct LevelCosts {

@@ -15,7 +15,7 @@ constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kMinStaging = 1 << 10;
 constexpr std::int64_t kStagingPerPeer = 128;  // room for at least a few elements to each
 constexpr std::int64_t kMaxStaging = 512 << 10;
-constexpr std::int64_t kExchangeBytes = 32 << 10;
+constexpr std::int64_t kExchangeBytes = 36 << 10;  // vectors below 32 KiB, and the word of a communicator that explores
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 

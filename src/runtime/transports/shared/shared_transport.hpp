@@ -47,7 +47,7 @@ class SharedTransport final : public Transport {
   void wait() override;
   void progressed() override;
   void fail(std::string_view reason) noexcept override;
-  [[nodiscard]] std::int64_t max_latency_bytes() const override;
+  [[nodiscard]] QuickGather quick_gather() const override;
   bool try_exchange(const void* in, std::int64_t bytes, std::span<const std::byte*> operands) override;
 
   /// Called now and then while this rank waits, for what makes progress only when it is called.
