@@ -11,7 +11,7 @@ BUSY ?= 5
 HOURS ?= 1
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-CONFIGURE = cmake --preset $(1) $(2) | { grep -E '^-- (CUDA|MPI):' || true; }
+CONFIGURE = cmake --preset $(1) $(2) | { grep -E '^-- (CUDA|MPI|Python):' || true; }
 BUILD = cmake --build --preset $(1) -j $(JOBS)
 # Tests count half cores (tests/CMakeLists.txt).
 TEST = ctest --preset $(1) -j $$((2 * $(JOBS)))
@@ -42,7 +42,7 @@ tour: setup ## the long way round: a network, predictions, a plan, its proof, a 
 	@scripts/tour.sh build/release/bin/gar
 
 test: setup ## all tests: of whole programs, and property tests; of parts, programs and the runtime under the address and undefined behaviour sanitizers; of threads under the thread sanitizer
-	@scripts/setup.sh simgrid mpi testbed
+	@scripts/setup.sh simgrid mpi testbed python
 	@scripts/setup.sh clients
 	@scripts/test.sh $(JOBS)
 

@@ -84,6 +84,10 @@ function(gar_write_sbom file)
     _gar_sbom_add(NAME highway VERSION "${hwy_VERSION}" LICENCE "${licence}" PAGE https://github.com/google/highway
                   PURL pkg:github/google/highway HOW ${how} WHERE "library of libgar_runtime and the programs, and headers in them")
   endif()
+  if(GAR_HAS_PYTHON)
+    _gar_sbom_add(NAME pybind11 VERSION "${pybind11_VERSION}" LICENCE BSD-3-Clause PAGE https://github.com/pybind/pybind11
+                  PURL pkg:github/pybind/pybind11 HOW STATIC_LINK WHERE "headers, in the extension of the Python package")
+  endif()
   foreach(flavour IN LISTS gar_mpi_flavours)
     string(TOUPPER ${flavour} upper)
     list(TRANSFORM GAR_MPI_${upper}_INCLUDES APPEND /mpi.h OUTPUT_VARIABLE headers)

@@ -17,7 +17,7 @@ took() {
 
 # build PRESET [CMAKE_ARGUMENTS...]
 build() {
-  cmake --preset "$1" | { grep -E '^-- (CUDA|MPI):' || true; }
+  cmake --preset "$1" | { grep -E '^-- (CUDA|MPI|Python):' || true; }
   cmake --build --preset "$1" -j "$jobs" "${@:2}"
 }
 # run_tests PRESET [CTEST_ARGUMENTS...]: they count half cores (tests/CMakeLists.txt).

@@ -12,7 +12,7 @@ LICENCES = {"MIT", "MPL-2.0", "BSD-3-Clause", "Apache-2.0", "Apache-2.0 OR BSD-3
             "mpich2", "NOASSERTION"}  # of the SPDX list, as far as we use it
 ID = r"SPDXRef-[A-Za-z0-9.-]+"
 CONFIGS = {"fmt": "fmt_DIR", "nlohmann-json": "nlohmann_json_DIR", "eigen": "Eigen3_DIR", "CLI11": "CLI11_DIR",
-           "highway": "hwy_DIR"}
+           "highway": "hwy_DIR", "pybind11": "pybind11_DIR"}
 LIBRARIES = {"fmt": "libfmt", "highway": "libhwy", "hwloc": "libhwloc", "openmpi": "libmpi.so", "mpich": "libmpich",
              "cuda-runtime": "libcudart", "nccl": "libnccl"}
 LOADED_LATER = {"nccl"}  # by dlopen

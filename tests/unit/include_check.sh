@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The arrows between the modules, checked on the #include lines of src, apps, include and examples:
+# The arrows between the modules, checked on the #include lines of src, apps, bindings, include and examples:
 #   include_check.sh SOURCE_DIR
 # A module may use itself, what is listed for it below, the standard library and {fmt}. Run with --arrows to print the list.
 set -euo pipefail
@@ -59,6 +59,7 @@ check_foreign() {
     Eigen/*) places='src/fit/*' ;;
     CLI/*) places='apps/gar/*' ;;
     hwy/*) places='src/runtime/kernels/*' ;;
+    pybind11/*) places='bindings/python/*' ;;
     hwloc.h) places='src/runtime/transports/mpi/*' ;;
     mpi.h) places='src/runtime/transports/mpi/* src/measure/world/*_mpi.cpp apps/preload/* include/gar/*mpi.h* examples/*' ;;
     nccl.h) places='src/runtime/transports/nccl/*' ;;
@@ -139,6 +140,13 @@ while IFS=: read -r file line header; do
         */*) [[ -z ${uses[${header%%/*}]+known} ]] || check_module runtime "$header" "$where" ;;
       esac
       ;;
+    bindings/*)
+      case "$header" in
+        gar/measure/*) complain "$where: a binding must not use $header" ;;
+        gar/*.hpp | pybind11/*) ;;
+        */*) complain "$where: a binding uses the public headers only, not $header" ;;
+      esac
+      ;;
     include/gar/gar.hpp) ;; # all of them
     include/gar/*)
       name=${file#include/gar/} name=${name%.h*}
@@ -161,7 +169,7 @@ while IFS=: read -r file line header; do
       esac
       ;;
   esac
-done < <(grep -rnE '^ *# *include *["<]' src apps include examples --include='*.cpp' --include='*.hpp' --include='*.h' \
+done < <(grep -rnE '^ *# *include *["<]' src apps bindings include examples --include='*.cpp' --include='*.hpp' --include='*.h' \
   --include='*.c' --include='*.cu' --include='*.cuh' | sed -E 's/^([^:]+:[0-9]+:) *# *include *["<]([^">]+)[">].*/\1\2/')
 
 for directory in src/*/; do

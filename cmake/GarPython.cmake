@@ -1,0 +1,32 @@
+# gar_add_python(): the target gar_python (bindings/python), if GAR_BUILD_PYTHON says so and what it needs is there. Sets GAR_HAS_PYTHON.
+#
+# AUTO looks for the system's own Python, /usr/bin/python3, since that is the one that Debian's packages belong to, whatever comes
+# first in PATH; -DPython_EXECUTABLE=... names another one.
+macro(gar_add_python)
+  set(GAR_HAS_PYTHON OFF)
+  set(gar_python_missing "")
+  # A sanitizer's runtime would have to be in the interpreter; and who builds us as a part of something else has not asked for it.
+  if(NOT GAR_BUILD_PYTHON STREQUAL "OFF" AND NOT (GAR_BUILD_PYTHON STREQUAL "AUTO" AND (GAR_SANITIZE OR NOT PROJECT_IS_TOP_LEVEL)))
+    if(NOT DEFINED Python_EXECUTABLE AND EXISTS /usr/bin/python3)
+      set(Python_EXECUTABLE /usr/bin/python3)
+    endif()
+    find_package(Python 3.9 COMPONENTS Interpreter Development.Module QUIET)
+    if(NOT Python_FOUND)
+      set(gar_python_missing "Python's headers (Debian: python3-dev)")
+    else()
+      find_package(pybind11 2.10 CONFIG QUIET)
+      if(NOT pybind11_FOUND)
+        set(gar_python_missing "pybind11 (Debian: pybind11-dev)")
+      endif()
+    endif()
+    if(gar_python_missing AND NOT GAR_BUILD_PYTHON STREQUAL "AUTO")
+      message(FATAL_ERROR "GAR_BUILD_PYTHON is ${GAR_BUILD_PYTHON}, but ${gar_python_missing} was not found")
+    elseif(gar_python_missing)
+      message(STATUS "Python: none; `import gar` needs ${gar_python_missing}")
+    else()
+      set(GAR_HAS_PYTHON ON)
+      message(STATUS "Python: ${Python_VERSION} (${Python_EXECUTABLE})")
+      add_subdirectory(bindings/python)
+    endif()
+  endif()
+endmacro()

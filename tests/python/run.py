@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+"""All tests of the Python package in one process: run.py GAR [UNITTEST_ARGUMENTS...]"""
+
+import importlib.util
+import sys
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import support  # noqa: E402
+
+if __name__ == "__main__":
+    support.program = sys.argv.pop(1)
+    for library in ("numpy", "pandas"):
+        if importlib.util.find_spec(library) is None:
+            print(f"left out: what needs {library}, which is not installed", file=sys.stderr)
+    names = sys.argv[1:] or [path.stem for path in sorted(HERE.glob("*_test.py")) if path.stem != "pip_test"]
+    suite = unittest.defaultTestLoader.loadTestsFromNames(names)
+    result = unittest.TextTestRunner(verbosity=1).run(suite)
+    if not result.testsRun:
+        sys.exit("run.py: there are no tests")
+    sys.exit(not result.wasSuccessful())
