@@ -11,12 +11,12 @@ BUSY ?= 5
 HOURS ?= 1
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-CONFIGURE = cmake --preset $(1) $(2) | { grep -E '^-- (CUDA|MPI|Python):' || true; }
+CONFIGURE = cmake --preset $(1) $(2) | { grep -E '^-- (CUDA|MPI|Python|Explorer page):' || true; }
 BUILD = cmake --build --preset $(1) -j $(JOBS)
 # Tests count half cores (tests/CMakeLists.txt).
 TEST = ctest --preset $(1) -j $$((2 * $(JOBS)))
 
-.PHONY: help demo tour docs test test-full repeat soak build bench lint format install fuzz golden clean picture setup
+.PHONY: help demo tour docs web web-test test test-full repeat soak build bench lint format install fuzz golden clean picture setup
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -33,7 +33,7 @@ demo: setup ## half a minute: fit this machine, plan, prove and run an AllReduce
 	@scripts/setup.sh openmpi
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release) --target gar_demo
-	@build/release/bin/gar demo
+	@build/release/bin/gar demo --html build/demo.html
 
 tour: setup ## the long way round: a network, predictions, a plan, its proof, a simulation, and this machine
 	@scripts/setup.sh openmpi
@@ -96,6 +96,24 @@ docs: ## the pages of the C++ and C interface, build/docs/index.html; every publ
 	@GAR_VERSION=$$(sed -n 's/^  VERSION //p' CMakeLists.txt) doxygen docs/Doxyfile
 	@echo "build/docs/index.html"
 
+# npm ci, when what is installed is older than what is asked for. Nothing of it runs while it is installed.
+web/node_modules/.package-lock.json: web/package-lock.json
+	@cd web && npm ci --ignore-scripts --no-fund --no-audit --loglevel=error
+	@touch $@
+
+web: setup ## the explorer page, build/web/gar.html, which gar explore writes a network into (npm, emscripten)
+	@scripts/setup.sh web
+	@$(MAKE) --no-print-directory web/node_modules/.package-lock.json
+	@JOBS=$(JOBS) node web/build.mjs build/web
+
+web-test: web ## what make test leaves out: the page in Chromium and Firefox, and its core against the native one
+	@scripts/setup.sh web-test
+	@$(call CONFIGURE,release)
+	@cmake --build --preset release -j $(JOBS) --target gar_cli gar_ask
+	@cd web && npx --no-install eslint . && node --test test/unit
+	@cd web && node test/requests.mjs ../build/web/core ../build/release/bin/gar-ask
+	@cd web && node test/walk.mjs ../build/web ../build/release/bin/gar && node test/firefox.mjs ../build/web/gar.html
+
 fuzz: ## libFuzzer on every reader, FUZZ_SECONDS=600 each
 	@scripts/setup.sh build fuzz
 	@$(call CONFIGURE,fuzz)
@@ -116,5 +134,5 @@ install: setup ## build and install below PREFIX=/usr/local (DESTDIR is honoured
 picture: ## draw docs/img/networks.svg from data/measurements/networks.json
 	@bench/network/picture >docs/img/networks.svg
 
-clean: ## remove the build directories of the presets, and the pages of make docs
-	@rm -rf build/release build/dev build/asan build/tsan build/fuzz build/docs
+clean: ## remove the build directories of the presets, and the pages of make docs and make web
+	@rm -rf build/release build/dev build/asan build/tsan build/fuzz build/docs build/web web/node_modules

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mapfile -t files < <(find apps bench bindings examples include src testbed tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.c' -o -name '*.cu' -o -name '*.cuh' | sort)
+mapfile -t files < <(find apps bench bindings examples include src testbed tests web/core -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.c' -o -name '*.cu' -o -name '*.cuh' | sort)
 if [[ ${1:-} == --fix-format ]]; then
   clang-format -i "${files[@]}"
   exit 0

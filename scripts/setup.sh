@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing: setup.sh [build] [lint] [fuzz] [simgrid] [openmpi] [mpi] [testbed] [python] [clients] [clients-full]
+# Installs what is missing: setup.sh [build] [lint] [fuzz] [web] [web-test] [simgrid] [openmpi] [mpi] [testbed] [python] [clients]
+# [clients-full]
 # (build when nothing is said)
 # Silent when nothing is missing. Uses apt-get, through sudo when not root. Nobody has to have simgrid, openmpi (Open MPI, and
 # what makes the runtime faster), mpi (that, and MPICH), testbed (the virtual cluster), python (the Python package and its tests) or
@@ -13,6 +14,8 @@ packages_build="g++:c++ cmake:cmake ninja-build:ninja pkg-config:pkg-config
 packages_lint="clang-format:clang-format clang-tidy:clang-tidy"
 packages_docs="doxygen:doxygen"
 packages_fuzz="clang:clang++ libclang-rt-dev:libclang_rt.fuzzer"
+packages_web="nodejs:node npm:npm emscripten:emcc"
+packages_web_test="chromium:chromium firefox-esr:firefox-esr"
 packages_simgrid="libsimgrid-dev:simgrid/s4u.hpp"
 packages_openmpi="libhwy-dev:hwy/highway.h libhwloc-dev:hwloc.h openmpi-bin:mpirun.openmpi libopenmpi-dev:mpicc.openmpi"
 packages_mpi="$packages_openmpi mpich:mpirun.mpich libmpich-dev:mpicc.mpich"
@@ -49,6 +52,8 @@ for group in "${@:-build}"; do
     lint) list=$packages_lint ;;
     docs) list=$packages_docs ;;
     fuzz) list=$packages_fuzz ;;
+    web) list=$packages_web ;;
+    web-test) list=$packages_web_test ;;
     simgrid) list=$packages_simgrid ;;
     openmpi) list=$packages_openmpi ;;
     mpi) list=$packages_mpi ;;
@@ -57,14 +62,14 @@ for group in "${@:-build}"; do
     clients) list=$packages_clients ;;
     clients-full) list=$packages_clients_full ;;
     *)
-      echo "setup.sh: unknown group '$group'; accepted: build lint fuzz simgrid openmpi mpi testbed python clients clients-full" >&2
+      echo "setup.sh: unknown group '$group'; expected build lint fuzz web web-test simgrid openmpi mpi testbed python clients clients-full" >&2
       exit 2
       ;;
   esac
   for entry in $list; do
     present "${entry#*:}" && continue
     missing+=("${entry%%:*}")
-    if [[ $group == build || $group == lint || $group == docs || $group == fuzz ]]; then is_needed=yes; fi
+    case "$group" in build | lint | docs | fuzz | web | web-test) is_needed=yes ;; esac
   done
 done
 ((${#missing[@]})) || exit 0
@@ -80,7 +85,8 @@ by_hand() {
     echo "  Debian, Ubuntu: apt-get install ${missing[*]}"
     echo "  elsewhere: a C++20 compiler (GCC 12 or clang 14), CMake 3.25, Ninja, pkg-config, CLI11 2.1, {fmt} 9,"
     echo "    Eigen 3.4, nlohmann JSON 3.10 and GoogleTest 1.12; clang-format, clang-tidy and clang for 'make lint' and 'make fuzz';"
-    echo "    Doxygen 1.9 for 'make docs'"
+    echo "    Doxygen 1.9 for 'make docs'; Node.js 18, npm and emscripten 3.1 for 'make web'; Node.js 20, Chromium and Firefox"
+    echo "    for 'make web-test'"
   } >&2
   exit 1
 }

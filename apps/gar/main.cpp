@@ -45,6 +45,8 @@ void set_up(CLI::App& program, Context& context) {
   gar::cli::add_mpirun(program, context);
   gar::cli::add_profile(program, context);
   gar::cli::add_diagnose(program, context);
+  gar::cli::add_explore(program, context);
+  gar::cli::add_report(program, context);
   gar::cli::add_demo(program, context);
   gar::cli::add_reproduce(program, context);
   gar::cli::add_completion(program, context);

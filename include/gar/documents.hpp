@@ -100,6 +100,9 @@ struct DemoAnswer {
 /// Schema "gar.demo/1".
 std::string demo_document(const DemoAnswer& answer);
 
+/// Schema "gar.page/1": a page that was written to a file.
+std::string page_document(const std::string& file, std::int64_t bytes);
+
 /// The answer of `gar diagnose`.
 struct DiagnoseAnswer {
   std::string profile_file;                      ///< path of the profile

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gar/algorithms.hpp"
@@ -70,6 +71,9 @@ class Predictor {
 
 /// The plain algorithms, as `--algo all` means them: cps hcps ring rhd reduce-broadcast.
 std::vector<AlgorithmSpec> classic_algorithms();
+/// "gentree+,hcps:8x3,ring", each once; "all" stands for classic_algorithms() and the tree planners. `name` says what
+/// is parsed, for messages. Throws UsageError with the names that exist.
+std::vector<AlgorithmSpec> parse_algorithm_list(std::string_view name, const std::string& text);
 
 /// The same network with `servers` servers below each of its lowest switches, when these are all alike (every switch
 /// that has servers has one run of equal servers, and equally many); empty otherwise.

@@ -11,11 +11,18 @@
 
 namespace gar {
 
+/// What a benchmark says about a row beside its time.
+struct ResultDetail {
+  double low_s = -1;        ///< nine tenths of the iterations took at least this; -1: not said
+  double high_s = -1;       ///< nine tenths of the iterations took at most this; -1: not said
+  double predicted_s = -1;  ///< what was predicted; -1: nothing
+};
 /// What a benchmark printed.
 struct Results {
-  std::string format;           ///< "gar bench", "nccl-tests", "OSU" or "IMB-MPI1"
-  std::int64_t num_ranks = 0;   ///< 0: the file does not say
-  std::vector<ResultRow> rows;  ///< in the order of the file
+  std::string format;                      ///< "gar bench", "nccl-tests", "OSU" or "IMB-MPI1"
+  std::int64_t num_ranks = 0;              ///< 0: the file does not say
+  std::vector<ResultRow> rows;             ///< in the order of the file
+  std::vector<ResultDetail> details = {};  ///< one for each row, or none
 };
 /// The last column of gar bench's table: what was asked for and what ran.
 struct BenchLabel {

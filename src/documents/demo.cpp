@@ -19,4 +19,11 @@ std::string demo_document(const DemoAnswer& answer) {
   return documents::text_of(out);
 }
 
+std::string page_document(const std::string& file, std::int64_t bytes) {
+  documents::Json document = documents::begin("gar.page/1");
+  document["file"] = file;
+  document["bytes"] = bytes;
+  return documents::text_of(document);
+}
+
 }  // namespace gar

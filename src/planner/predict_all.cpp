@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "gar/errors.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
 #include "planner/gentree_plus/search.hpp"
@@ -74,6 +75,34 @@ PredictRow flat_row(const PredictRequest& request, const Prediction& prediction)
 }
 
 }  // namespace
+
+std::vector<AlgorithmSpec> parse_algorithm_list(std::string_view name, const std::string& text) {
+  std::vector<AlgorithmSpec> out;
+  const auto add = [&](const AlgorithmSpec& spec) {
+    const bool known =
+        std::any_of(out.begin(), out.end(), [&](const AlgorithmSpec& o) { return to_string(o) == to_string(spec); });
+    if (!known) out.push_back(spec);
+  };
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string one = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (one == "all") {
+      for (const AlgorithmSpec& spec : classic_algorithms()) add(spec);
+      for (const AlgorithmInfo& info : algorithms()) {
+        if (info.needs_network()) add({std::string(info.name), {}, false});
+      }
+      continue;
+    }
+    try {
+      add(parse_algorithm(one));
+    } catch (const InvalidArgument& error) {
+      throw UsageError(std::string(name) + ": " + error.what() + ", or all");
+    }
+  }
+  return out;
+}
 
 PredictAnswer predict(const PredictRequest& request) {
   const Topology& topology = request.topology;

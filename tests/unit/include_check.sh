@@ -16,6 +16,8 @@ declare -A uses=(
   [io]="base topology plan model sim fit"
   [explain]="base topology plan model planner sim fit"
   [documents]="base topology plan model planner sim fit io explain"
+  [report]="base topology plan model planner sim fit io explain"
+  [ask]="base topology plan model planner sim fit io explain documents"
   [runtime]="base topology plan model planner io documents"
   [measure]="base topology plan model planner fit io runtime"
 )
@@ -31,6 +33,7 @@ declare -A home=(
   [topology_io]=io [plan_io]=io [profile_io]=io [results_io]=io [files]=io [trace]=io [decisions]=io
   [explain]=explain [explain_topology]=explain [explain_simulation]=explain [explain_profile]=explain
   [documents]=documents
+  [ask]=ask [report]=report
   [reduction]=runtime [communicator]=runtime [mpi]=runtime [mpi_library]=runtime [cuda]=runtime [nccl]=runtime
 )
 # Folder of the command line program: the folders of it that it may use.
@@ -55,7 +58,7 @@ check_foreign() {
   local file=$1 header=$2 where=$3
   local places=
   case "$header" in
-    nlohmann/*) places='src/io/* src/documents/* src/measure/bench/document.cpp apps/gar/reproduce/*' ;;
+    nlohmann/*) places='src/io/* src/documents/* src/ask/* src/measure/bench/document.cpp apps/gar/reproduce/*' ;;
     Eigen/*) places='src/fit/*' ;;
     CLI/*) places='apps/gar/*' ;;
     hwy/*) places='src/runtime/kernels/*' ;;

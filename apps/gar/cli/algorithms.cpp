@@ -1,9 +1,6 @@
 // --algo, --model and --incast-degree.
 #include "apps/gar/cli/algorithms.hpp"
 
-#include <algorithm>
-
-#include "gar/errors.hpp"
 #include "gar/predict.hpp"
 
 namespace gar::cli {
@@ -46,32 +43,6 @@ CLI::Option* add_algo_option(CLI::App& verb, std::string& text, const std::strin
   return verb.add_option("--algo", text, what)->type_name("A[,A...]")->capture_default_str();
 }
 
-std::vector<AlgorithmSpec> parse_algorithms(const std::string& text) {
-  std::vector<AlgorithmSpec> out;
-  const auto add = [&](const AlgorithmSpec& spec) {
-    const bool known =
-        std::any_of(out.begin(), out.end(), [&](const AlgorithmSpec& o) { return to_string(o) == to_string(spec); });
-    if (!known) out.push_back(spec);
-  };
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string name = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (name == "all") {
-      for (const AlgorithmSpec& spec : classic_algorithms()) add(spec);
-      for (const AlgorithmInfo& info : algorithms()) {
-        if (info.needs_network()) add({std::string(info.name), {}, false});
-      }
-      continue;
-    }
-    try {
-      add(parse_algorithm(name));
-    } catch (const InvalidArgument& error) {
-      throw UsageError(std::string("--algo: ") + error.what() + ", or all");
-    }
-  }
-  return out;
-}
+std::vector<AlgorithmSpec> parse_algorithms(const std::string& text) { return parse_algorithm_list("--algo", text); }
 
 }  // namespace gar::cli

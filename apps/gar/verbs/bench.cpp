@@ -15,8 +15,10 @@
 #include "apps/gar/verbs/ranks.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/bench_report.hpp"
+#include "apps/gar/views/page.hpp"
 #include "gar/files.hpp"
 #include "gar/measure/world.hpp"
+#include "gar/report.hpp"
 
 namespace gar::cli {
 namespace {
@@ -37,9 +39,10 @@ std::string placement_words(const BenchConfig& config, const World& world) {
 /// Rank 0's voice.
 class Printer {
  public:
-  Printer(const BenchConfig& config, const Context& context, const World& world)
+  Printer(const BenchConfig& config, const std::string& html, const Context& context, const World& world)
       : config_(config),
         layout_(bench_layout(config)),
+        html_(html),
         is_json_(context.json),
         is_csv_(context.csv),
         color_(use_color(context.color, stdout)) {
@@ -89,16 +92,32 @@ class Printer {
     if (!config_.json_file.empty()) {
       save_file(config_.json_file, [&](std::ostream& file) { file << document; });
     }
+    if (!html_.empty() && !record_.results.empty()) save_html(document);
     std::fflush(stdout);
   }
 
  private:
+  void save_html(const std::string& document) const {
+    ReportPage page(fmt::format("AllReduce between {} ranks: what was measured", record_.num_ranks));
+    if (record_.outcome.num_wrong > 0) {
+      page.verdict(Tone::kBad, fmt::format("{} elements are wrong.", record_.outcome.num_wrong));
+    }
+    if (!record_.outcome.is_complete) page.verdict(Tone::kBad, "The benchmark was ended before it was complete.");
+    add_to_report(page, parse_results(document, "gar bench"), config_.profile ? &*config_.profile : nullptr,
+                  "gar bench");
+    ReportOrigin origin = this_machine();
+    origin.facts.emplace_back("ranks", record_.world);
+    add_to_report(page, origin);
+    page.list(record_.notes);
+    save_page(page, html_, is_json_ || is_csv_);
+  }
   static void write(const std::string& text) {
     print(text);
     std::fflush(stdout);
   }
   const BenchConfig& config_;
   BenchLayout layout_;
+  std::string html_;
   bool is_json_;
   bool is_csv_;
   bool color_;
@@ -107,11 +126,11 @@ class Printer {
   BenchRecord record_;
 };
 
-int run_rank(World& world, const BenchConfig& config, const Context& context) {
+int run_rank(World& world, const BenchConfig& config, const std::string& html, const Context& context) {
   std::optional<Printer> printer;
   BenchWatch watch;
   if (world.rank() == 0) {
-    printer.emplace(config, context, world);
+    printer.emplace(config, html, context, world);
     printer->begin();
     watch = printer->watch();
   }
@@ -146,8 +165,9 @@ int run(const BenchArgs& args, const Context& context) {
     RankStart start = rank_start(job, config.local.value_or(std::max(num_cores(), 2)));
     start.needs_mpi = config.has_native() || config.transport == TransportKind::kMpi;
     start.check = [&](int num_ranks) { check_ranks(config, num_ranks); };
+    if (!job || job->rank == 0) check_writable("--html", args.html);
     if (!job) check_here(config, start.num_ranks);
-    return run_ranks(config, start, [&](World& world) { return run_rank(world, config, context); });
+    return run_ranks(config, start, [&](World& world) { return run_rank(world, config, args.html, context); });
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/plan_args.hpp"
+#include "apps/gar/views/page.hpp"
 #include "gar/errors.hpp"
 #include "gar/planner.hpp"
 
@@ -298,6 +299,7 @@ void add_bench_options(CLI::App& verb, BenchArgs& args) {
       ->type_name("M")
       ->check(CLI::IsMember({"openmpi", "mpich"}));
   verb.add_option("-J,--json-file", args.json_file, "Also write the JSON document to this file")->type_name("FILE");
+  add_html_option(verb, args.html);
 }
 
 TransportKind parse_transport(const std::string& text, Device device) {
@@ -353,6 +355,9 @@ BenchConfig parse_bench(const BenchArgs& args) {
     out.profile = std::move(network.profile);
   }
   if (args.json_file == "-") throw UsageError("-J '-': expected a file; for standard output there is --json");
+  if (!args.html.empty() && out.collective != Collective::kAllReduce) {
+    throw UsageError("--html goes with allreduce, and not with the other collectives");
+  }
   out.json_file = args.json_file;
   check_usage(out);
   return out;

@@ -37,6 +37,7 @@ struct BenchArgs {
   std::string gpus;
   std::string mpi;
   std::string json_file;
+  std::string html;  ///< page that is written, too; empty: none
   bool in_place = false;
   bool reproducible = false;
 };

@@ -23,12 +23,15 @@
 
 #include "apps/gar/cli/interrupt.hpp"
 #include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/page.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/documents.hpp"
+#include "gar/files.hpp"
 #include "gar/measure/launch.hpp"
 #include "gar/plan_io.hpp"
 #include "gar/planner.hpp"
 #include "gar/profile_io.hpp"
+#include "gar/report.hpp"
 #include "gar/results_io.hpp"
 #include "gar/simulate.hpp"
 #include "gar/topology_io.hpp"
@@ -250,7 +253,15 @@ void show(const Screen& screen, const DemoAnswer& answer) {
   }
 }
 
-DemoAnswer on_processes(const Screen& screen, const Folder& folder) {
+/// What a benchmark printed, onto the page, if one is wanted.
+void add_bench(ReportPage* page, const CommandResult& bench, const std::optional<Profile>& profile,
+               const std::string& where) {
+  if (page != nullptr && bench.code == 0) {
+    add_to_report(*page, parse_results(bench.out, "gar bench"), profile ? &*profile : nullptr, where);
+  }
+}
+
+DemoAnswer on_processes(const Screen& screen, const Folder& folder, ReportPage* page) {
   const std::string gar = own_path().string();
   const std::string local = std::to_string(kProcesses);
   const std::string size(kProcessSize);
@@ -271,7 +282,8 @@ DemoAnswer on_processes(const Screen& screen, const Folder& folder) {
   } else {
     throw std::runtime_error("gar fit: " + reason_of(fit));
   }
-  const Topology topology = gar::load_network(network, profile.empty() ? "" : profile.back()).topology;
+  const Network found = gar::load_network(network, profile.empty() ? "" : profile.back());
+  const Topology& topology = found.topology;
   screen.line(fmt::format("  $ gar plan {} --size {} -o plan.json && gar verify plan.json",
                           profile.empty() ? "-t " + network : "-p host.json", size));
   const Proved proved = plan_and_prove(topology, kProcessSize, Policy::kModel);
@@ -280,17 +292,20 @@ DemoAnswer on_processes(const Screen& screen, const Folder& folder) {
   const std::string algorithms = has_other ? "auto,native" : "auto";
   screen.line(fmt::format("  $ gar bench --local {} {}--algo {} -b {} -e {}", local,
                           profile.empty() ? "" : "-p host.json ", algorithms, size, size));
-  std::vector<std::string> words{gar,  "bench", "--local", local, "--algo", algorithms, "-b",
-                                 size, "-e",    size,      "-n",  "20",     "-w",       "3"};
+  std::vector<std::string> words{gar,  "bench", "--local", local, "--algo", algorithms, "-b",    size,
+                                 "-e", size,    "-n",      "20",  "-w",     "3",        "--json"};
   words.insert(words.end(), profile.begin(), profile.end());
-  DemoAnswer out = answer_of(run_quietly(words), "processes", kProcesses);
+  const CommandResult bench = run_quietly(words);
+  add_bench(page, bench, found.profile, fmt::format("{} processes of this machine", local));
+  if (page != nullptr && found.profile) add_to_report(*page, *found.profile, "");
+  DemoAnswer out = answer_of(bench, "processes", kProcesses);
   check_interrupt();
   out.predicted_seconds = proved.answer.seconds();
   show(screen, out);
   return out;
 }
 
-DemoAnswer on_cluster(const Screen& screen, const Folder& folder) {
+DemoAnswer on_cluster(const Screen& screen, const Folder& folder, ReportPage* page) {
   const std::string size(kClusterSize);
   screen.line(
       fmt::format("AllReduce between {} virtual hosts, {} of floats: real TCP, 25 Mbit/s cables", kHosts, size));
@@ -303,16 +318,17 @@ DemoAnswer on_cluster(const Screen& screen, const Folder& folder) {
   const Proved proved = plan_and_prove(load_topology(file), kClusterSize, Policy::kRuntime);
   show(screen, proved);
   screen.line(fmt::format("  $ testbed/cluster run -- gar bench --algo auto,native --sizes {} -n 3 -w 1", size));
-  DemoAnswer out = answer_of(
-      cluster.run({own_path().string(), "bench", "--algo", "auto,native", "--sizes", size, "-n", "3", "-w", "1"}),
-      "cluster", kHosts);
+  const CommandResult bench = cluster.run(
+      {own_path().string(), "bench", "--algo", "auto,native", "--sizes", size, "-n", "3", "-w", "1", "--json"});
+  add_bench(page, bench, {}, fmt::format("{} virtual hosts with cables of 25 Mbit/s", kHosts));
+  DemoAnswer out = answer_of(bench, "cluster", kHosts);
   check_interrupt();
   out.predicted_seconds = proved.answer.seconds();
   show(screen, out);
   return out;
 }
 
-DemoAnswer on_simulator(const Screen& screen) {
+DemoAnswer on_simulator(const Screen& screen, ReportPage* page) {
   const Topology network = load_topology(std::string(kSimulatedNetwork));
   const VectorSize size = floats_of(kSimulatedSize);
   screen.line(fmt::format("AllReduce between {} servers, {} of floats, simulated: 16 racks of 24",
@@ -331,11 +347,21 @@ DemoAnswer on_simulator(const Screen& screen) {
                  .predicted_seconds = proved.answer.seconds(),
                  .other = "ring",
                  .other_seconds = simulate(build_plan(ring, network.num_servers()), network, size.floats()).seconds};
+  if (page != nullptr) {
+    const Scene scene{network, size, {}, {}, false};
+    SimulatedPlan plan{.algorithm = out.algorithm, .predicted = proved.answer.terms, .simulation = {}};
+    plan.num_chunks = proved.answer.plan.num_chunks;
+    plan.simulation = simulate(proved.answer.plan, network, size.floats());
+    add_to_report(*page, scene, {plan});
+  }
   show(screen, out);
   return out;
 }
 
-int run(const std::string& place, const Context& context) {
+int run(const std::string& place, const std::string& html, const Context& context) {
+  check_writable("--html", html);
+  ReportPage report("AllReduce on this machine: what gar demo has measured");
+  ReportPage* const page = html.empty() ? nullptr : &report;
   const InterruptGuard guard;
   const Screen screen(context.json);
   const bool is_auto = place == "auto";
@@ -343,19 +369,24 @@ int run(const std::string& place, const Context& context) {
   if (place == "cluster" && !no_cluster.empty()) throw std::runtime_error("--on cluster: " + no_cluster);
   DemoAnswer answer;
   if (place == "simulator") {
-    answer = on_simulator(screen);
+    answer = on_simulator(screen, page);
   } else {
     const Folder folder;
     if (is_auto || place == "processes") {
-      answer = on_processes(screen, folder);
+      answer = on_processes(screen, folder, page);
       if (is_auto && (no_cluster.empty() || answer.other_seconds <= 0)) screen.line("");
     }
     if (no_cluster.empty()) {
-      answer = on_cluster(screen, folder);
+      answer = on_cluster(screen, folder, page);
     } else if (is_auto && answer.other_seconds <= 0) {
       screen.line("There is no MPI here to compare with (Debian: libopenmpi-dev and openmpi-bin).");
-      answer = on_simulator(screen);
+      answer = on_simulator(screen, page);
     }
+  }
+  if (page != nullptr) {
+    add_to_report(*page, this_machine());
+    if (!context.json) print("\n");
+    save_page(*page, html, context.json);
   }
   if (context.json) {
     print(demo_document(answer));
@@ -384,10 +415,12 @@ void add_demo(CLI::App& program, Context& context) {
       ->type_name("WHERE")
       ->check(CLI::IsMember({"auto", "cluster", "processes", "simulator"}))
       ->capture_default_str();
+  auto html = std::make_shared<std::string>();
+  add_html_option(verb, *html);
   add_output_options(verb, context);
   set_examples(verb,
                {{"measure, plan, prove and run", "gar demo"}, {"without running anything", "gar demo --on simulator"}});
-  on_run(verb, context, [place, &context] { return run(*place, context); });
+  on_run(verb, context, [place, html, &context] { return run(*place, *html, context); });
 }
 
 }  // namespace gar::cli

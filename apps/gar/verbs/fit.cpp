@@ -13,18 +13,35 @@
 #include "apps/gar/verbs/ranks.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/fit_report.hpp"
+#include "apps/gar/views/page.hpp"
 #include "apps/gar/views/profile_show.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/files.hpp"
 #include "gar/measure/world.hpp"
 #include "gar/profile_io.hpp"
+#include "gar/report.hpp"
 
 namespace gar::cli {
 namespace {
 
+/// What to do with a fit.
+struct FitWays {
+  const FitConfig& config;
+  const std::string& html;  ///< page that is written, too; empty: none
+  const Context& context;
+};
+
+void save_html(const FitReport& report, const FitWays& ways) {
+  ReportPage page(fmt::format("What was measured of {}", report.profile.topology.name()));
+  add_to_report(page, report, ways.config.output);
+  if (ways.config.from.empty()) add_to_report(page, this_machine());
+  save_page(page, ways.html, ways.context.json);
+}
+
 /// Fits, writes the profile and prints what was found.
-int conclude(const Measurements& measurements, const FitConfig& config, const Context& context) {
+int conclude(const Measurements& measurements, const FitWays& ways) {
+  const auto& [config, html, context] = ways;
   FitOptions options;
   options.seed = config.seed;
   FitReport report{fit(measurements, options), measurements, config.is_validated};
@@ -50,12 +67,14 @@ int conclude(const Measurements& measurements, const FitConfig& config, const Co
                       shell_word(config.output)));
     }
   }
+  if (!html.empty()) save_html(report, ways);
   std::fflush(stdout);
   return kExitOk;
 }
 
 /// Rank 0's part after the measurement.
-int finish(const FitRun& run, const FitConfig& config, const Context& context) {
+int finish(const FitRun& run, const FitWays& ways) {
+  const FitConfig& config = ways.config;
   for (const std::string& text : run.notes) print_note(text);
   if (!config.save.empty() && !run.measurements.observations.empty()) {
     save_file(config.save, [&](std::ostream& file) { write_measurements(run.measurements, file); });
@@ -70,16 +89,17 @@ int finish(const FitRun& run, const FitConfig& config, const Context& context) {
   if (run.is_stopped) {
     print_note("stopped: this is a fit of what was measured until then");
     try {
-      conclude(run.measurements, config, context);
+      conclude(run.measurements, ways);
     } catch (const InvalidArgument& error) {
       print_failure(error.what());
     }
     return kExitRunTime;
   }
-  return conclude(run.measurements, config, context);
+  return conclude(run.measurements, ways);
 }
 
-int run_rank(World& world, const FitConfig& config, const Context& context) {
+int run_rank(World& world, const FitWays& ways) {
+  const FitConfig& config = ways.config;
   ProgressLine progress({.every = std::chrono::milliseconds(200)});
   std::function<void(const std::string&)> on_progress;
   if (world.rank() == 0) on_progress = [&](const std::string& text) { progress.show(text + " (Ctrl-C ends it)"); };
@@ -87,7 +107,7 @@ int run_rank(World& world, const FitConfig& config, const Context& context) {
   progress.clear();
   if (world.rank() != 0) return run.is_stopped ? kExitRunTime : kExitOk;
   try {
-    return finish(run, config, context);
+    return finish(run, ways);
   } catch (...) {
     // The others have done their part; this is no longer about one rank.
     const Failure failure = describe_failure(std::current_exception());
@@ -106,15 +126,17 @@ void check_topology_size(const FitConfig& config, int num_ranks) {
 }
 
 /// What was measured before is fitted by one process.
-int fit_files(const FitConfig& config, const Context& context) {
+int fit_files(const FitWays& ways) {
+  const FitConfig& config = ways.config;
   const Measurements measurements = join_measurements(config.from);
   if (!config.save.empty()) {
     save_file(config.save, [&](std::ostream& file) { write_measurements(measurements, file); });
   }
-  return conclude(measurements, config, context);
+  return conclude(measurements, ways);
 }
 
-int measure_and_fit(const FitConfig& config, const Context& context, const std::optional<MpiJob>& job) {
+int measure_and_fit(const FitWays& ways, const std::optional<MpiJob>& job) {
+  const FitConfig& config = ways.config;
   if (job && job->size < 2) throw UsageError("gar fit needs at least two ranks, and mpirun has started one");
   const bool is_cuda = config.device == Device::kCuda;
   RankStart start = rank_start(job, config.local.value_or(is_cuda ? 1 : std::max(num_cores(), 2)));
@@ -124,10 +146,10 @@ int measure_and_fit(const FitConfig& config, const Context& context, const std::
     start.needs_mpi = config.mpi || config.transport == TransportKind::kMpi ||
                       (!is_cuda && config.is_validated && has_mpi(std::nullopt));
   }
-  Context shown = context;
+  Context shown = ways.context;
   // An mpirun may give ranks a terminal of its own, whatever it does with their output.
   if (job && shown.color == ColorMode::kAuto) shown.color = ColorMode::kNever;
-  return run_ranks(config, start, [&](World& world) { return run_rank(world, config, shown); });
+  return run_ranks(config, start, [&](World& world) { return run_rank(world, {config, ways.html, shown}); });
 }
 
 int run(const FitArgs& args, const Context& context) {
@@ -138,9 +160,11 @@ int run(const FitArgs& args, const Context& context) {
     if (is_first) {
       check_writable("-o", config.output);
       check_writable("--save", config.save);
+      check_writable("--html", args.html);
     }
-    if (config.from.empty()) return measure_and_fit(config, context, job);
-    return is_first ? fit_files(config, context) : kExitOk;
+    const FitWays ways{config, args.html, context};
+    if (config.from.empty()) return measure_and_fit(ways, job);
+    return is_first ? fit_files(ways) : kExitOk;
   });
 }
 

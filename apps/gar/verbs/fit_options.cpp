@@ -70,6 +70,7 @@ void add_fit_options(CLI::App& verb, FitArgs& args) {
           "its memory alone)")
       ->type_name("N");
   verb.add_option("-o,--output", args.output, "Write the profile to this file")->type_name("profile.json");
+  add_html_option(verb, args.html);
   verb.add_option("--save", args.save, "Write what was measured to this file")->type_name("measurements.json");
   verb.add_option("--from", args.from, "Fit what was measured before, instead of measuring; may be given several times")
       ->type_name("measurements.json")

@@ -16,6 +16,7 @@ struct FitArgs {
   std::string local;
   std::string output;
   std::string save;
+  std::string html;  ///< page that is written, too; empty: none
   std::vector<std::string> from;
   std::string budget = "60s";
   std::string topology;

@@ -7,8 +7,11 @@
 #include <string_view>
 
 #include "apps/gar/cli/device.hpp"
+#include "apps/gar/reproduce/page.hpp"
 #include "apps/gar/reproduce/summary.hpp"
 #include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/page.hpp"
+#include "gar/files.hpp"
 
 namespace gar::cli {
 namespace {
@@ -25,6 +28,7 @@ struct Options {
   std::string ranks = "12";
   std::string measured;
   std::string device = "cpu";
+  std::string html;
 };
 
 std::vector<Target> all_targets(const Options& options) {
@@ -91,6 +95,7 @@ int reproduce(const Options& options, const Context& context) {
     }
     become_program_of(Device::kCuda);
   }
+  check_writable("--html", options.html);
   bool ok = true;
   Json document = json_document("gar.reproduce/1");
   document["reproductions"] = Json::array();
@@ -107,6 +112,7 @@ int reproduce(const Options& options, const Context& context) {
     ok = ok && in_tolerance;
   }
   document["in_tolerance"] = ok;
+  if (!options.html.empty()) save_page(reproduction_page(summaries, document), options.html, context.json);
   if (context.json) {
     print_json(document);
   } else if (summaries.size() > 1) {
@@ -140,6 +146,7 @@ void add_reproduce(CLI::App& program, Context& context) {
   verb.add_option("--measured", options->measured,
                   "fig:incast, table:gentreereal: measurements of your own network (gar fit --save) beside the paper's")
       ->type_name("FILE");
+  add_html_option(verb, options->html);
   add_output_options(verb, context);
   set_examples(
       verb, {{"the accuracy of GenModel and of (alpha,beta,gamma)", "gar reproduce fig:costmodel"},

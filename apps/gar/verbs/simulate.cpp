@@ -15,12 +15,14 @@
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/page.hpp"
 #include "apps/gar/views/simulate_report.hpp"
 #include "apps/gar/views/simulate_watch.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/files.hpp"
 #include "gar/planner.hpp"
+#include "gar/report.hpp"
 #include "gar/trace.hpp"
 
 namespace gar::cli {
@@ -34,6 +36,7 @@ struct SimulateArgs {
   std::string collective = "allreduce";
   std::string trace;
   std::string links;
+  std::string html;
   bool all_hops = false;
   bool is_verbose = false;
   ModelArgs model;
@@ -170,6 +173,8 @@ class SimulateRun {
     if (!args_.plan.empty()) from_file_ = load_plan(args_.plan);
     const std::vector<VectorSize> sizes = sizes_of(args_, from_file_);
     if (sizes.size() > 1 && !args_.trace.empty()) throw UsageError("--trace goes with a single size");
+    if (sizes.size() > 1 && !args_.html.empty()) throw UsageError("--html goes with a single size");
+    check_writable("--html", args_.html);
     const Topology topology = load_network(args_.network).topology;
     if (context_.csv) print_titles();
     std::vector<std::string> documents;
@@ -186,6 +191,7 @@ class SimulateRun {
         if (&size != sizes.data()) print("\n");
         print_report(scene, done);
       }
+      if (!args_.html.empty() && !done.plans.empty()) save_html(scene, done);
       is_complete = done.is_complete;
       if (!is_complete) break;
     }
@@ -235,6 +241,14 @@ class SimulateRun {
       return a.simulation.seconds < b.simulation.seconds;
     });
     return out;
+  }
+
+  void save_html(const Scene& scene, const SimulatedSize& done) const {
+    ReportPage page(fmt::format("{} of {} in the simulator", scene.topology.name(),
+                                format_bytes(static_cast<double>(scene.size.bytes))));
+    add_to_report(page, scene, done.plans);
+    add_own_command(page);
+    save_page(page, args_.html, context_.json || context_.csv);
   }
 
   void print_report(const Scene& scene, const SimulatedSize& done) const {
@@ -290,6 +304,7 @@ void add_simulate(CLI::App& program, Context& context) {
   verb.add_option("--trace", args->trace, "Write a timeline for ui.perfetto.dev to this file")->type_name("FILE");
   verb.add_option("--links", args->links, "How many of the busiest links to list, or all (default 10; JSON: all)")
       ->type_name("N");
+  add_html_option(verb, args->html);
   verb.add_flag("--path", args->all_hops, "Print every hop of the critical path");
   verb.add_flag("--verbose", args->is_verbose, "Also say how it was computed: classes, events, rates");
   add_model_options(verb, args->model);

@@ -72,6 +72,12 @@ class BenchReader final : public TableReader {
   std::int64_t num_ranks_ = 0;
 };
 
+/// A time that a result may have; -1 where it is missing, or null.
+double seconds_or_nothing(const JsonPlace& item, std::string_view field) {
+  const auto place = item.find(field);
+  return place && !place->value().is_null() ? place->number(0, kMaxSeconds) : -1;
+}
+
 }  // namespace
 
 bool is_bench_head(std::string_view comment) {
@@ -109,6 +115,8 @@ Results read_bench_document(std::string_view text, const std::string& source) {
                         .algorithm = algorithm == "native" ? "" : known_algorithm(plan),
                         .label = printable(plan.empty() || plan == algorithm ? algorithm : algorithm + ": " + plan),
                         .resent = resent && !resent->value().is_null() ? resent->number(0, kMaxResultBytes) : -1});
+    out.details.push_back({seconds_or_nothing(item, "p10"), seconds_or_nothing(item, "p90"),
+                           seconds_or_nothing(item, "predicted_seconds")});
   }
   if (out.rows.empty()) results.fail("holds no result of a vector; expected at least one");
   return out;

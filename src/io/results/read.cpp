@@ -65,7 +65,7 @@ class TableScan {
     if (reader->rows().empty()) {
       fail(head_line_, "begins a table without rows; expected lines below it that begin with a size in bytes above 0");
     }
-    return {std::string(format_->name), reader->num_ranks(), std::move(reader->rows())};
+    return {std::string(format_->name), reader->num_ranks(), std::move(reader->rows()), {}};
   }
 
  private:

@@ -89,7 +89,7 @@ class BottleneckGraph {
     FlowIndex flow;
   };
   struct Later {
-    bool operator()(const Mark& a, const Mark& b) const { return a.work > b.work; }
+    bool operator()(const Mark& a, const Mark& b) const { return a.work != b.work ? a.work > b.work : a.flow > b.flow; }
   };
 
   [[nodiscard]] bool limits(LinkIndex link) const { return position_[link] != kNowhere; }

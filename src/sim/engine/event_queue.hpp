@@ -84,7 +84,9 @@ class EventQueue {
     std::uint32_t bucket;
   };
   struct Later {
-    bool operator()(const Entry& a, const Entry& b) const { return a.time > b.time; }
+    bool operator()(const Entry& a, const Entry& b) const {
+      return a.time != b.time ? a.time > b.time : a.bucket > b.bucket;
+    }
   };
   struct Recent {
     double time = kNever;

@@ -552,7 +552,8 @@ void RateSolver<Paths>::fill() {
     const Link& link = links_[at];
     if (link.num_open > 0) heap_.emplace_back(link.capacity / link.num_flows, at);
   }
-  const auto is_higher = [](const auto& a, const auto& b) { return a.first > b.first; };
+  // Links of one level in the order of their numbers, whatever the library's heaps do with equal ones.
+  const auto is_higher = [](const auto& a, const auto& b) { return a > b; };
   std::make_heap(heap_.begin(), heap_.end(), is_higher);
   double highest = 0;
   while (!heap_.empty()) {

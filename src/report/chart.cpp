@@ -1,0 +1,271 @@
+// Pictures as SVG: lines over an axis, and stacked bars. Next to each of them its numbers, as a table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "gar/format.hpp"
+#include "report/html.hpp"
+
+namespace gar::report {
+namespace {
+
+constexpr double kWidth = 640;
+constexpr double kHeight = 320;
+constexpr double kLeft = 66;
+constexpr double kRight = 14;
+constexpr double kTop = 10;
+constexpr double kBottom = 42;
+constexpr std::size_t kColors = 8;
+constexpr std::size_t kMostTicks = 9;
+
+/// An axis: values to places, and where its ticks are.
+class Axis {
+ public:
+  Axis(bool is_log, double from_place, double to_place) : is_log_(is_log), from_(from_place), to_(to_place) {}
+
+  void include(double value) {
+    if (!std::isfinite(value) || (is_log_ && value <= 0)) return;
+    low_ = std::min(low_, value);
+    high_ = std::max(high_, value);
+  }
+  [[nodiscard]] bool is_empty() const { return low_ > high_; }
+  [[nodiscard]] bool shows(double value) const { return std::isfinite(value) && (!is_log_ || value > 0); }
+
+  /// Room at both ends; linear axes begin at 0.
+  void finish(double room) {
+    if (is_log_) {
+      low_ /= room;
+      high_ *= room;
+      return;
+    }
+    low_ = std::min(low_, 0.0);
+    if (high_ <= low_) high_ = low_ + 1;
+    high_ += (room - 1) * (high_ - low_);
+  }
+
+  [[nodiscard]] double at(double value) const {
+    const double share = is_log_ ? (std::log(value) - std::log(low_)) / (std::log(high_) - std::log(low_))
+                                 : (value - low_) / (high_ - low_);
+    return from_ + share * (to_ - from_);
+  }
+
+  [[nodiscard]] std::vector<double> ticks() const {
+    std::vector<double> out;
+    if (is_log_) {
+      const int first = static_cast<int>(std::floor(std::log10(low_)));
+      const int last = static_cast<int>(std::ceil(std::log10(high_)));
+      const int step = std::max(1, (last - first) / static_cast<int>(kMostTicks) + 1);
+      // Few decades have ticks within them, too.
+      const std::vector<double> within = last - first > 3 ? std::vector<double>{1} : std::vector<double>{1, 2, 5};
+      for (int e = first; e <= last; e += step) {
+        for (const double digit : within) {
+          const double value = digit * std::pow(10.0, e);
+          if (value >= low_ && value <= high_) out.push_back(value);
+        }
+      }
+      if (out.empty()) out = {low_, high_};
+      return out;
+    }
+    const double rough = (high_ - low_) / 6;
+    const double decade = std::pow(10.0, std::floor(std::log10(rough)));
+    const double step = rough / decade < 1.5   ? decade
+                        : rough / decade < 3.5 ? 2 * decade
+                        : rough / decade < 7.5 ? 5 * decade
+                                               : 10 * decade;
+    for (double value = std::ceil(low_ / step) * step; value <= high_ && out.size() < 2 * kMostTicks; value += step)
+      out.push_back(value);
+    return out;
+  }
+
+ private:
+  bool is_log_;
+  double from_;
+  double to_;
+  double low_ = std::numeric_limits<double>::infinity();
+  double high_ = -std::numeric_limits<double>::infinity();
+};
+
+/// A name and its colour.
+using LegendEntry = std::pair<std::string, std::size_t>;
+
+std::string legend(const std::vector<LegendEntry>& entries, const std::string& note = "") {
+  std::string out = "<p class=\"legend\">";
+  for (const auto& [name, color] : entries) {
+    out += fmt::format("<span><i class=\"s{}\"></i>{}</span>", color % kColors, html(name));
+  }
+  if (!note.empty()) out += "<span>" + html(note) + "</span>";
+  return out + "</p>\n";
+}
+
+std::string numbers(const std::string& table) {
+  return "<details><summary>The numbers</summary>" + table + "</details>\n";
+}
+
+std::string line_svg(const ChartLine& line, std::size_t index, const Axis& x, const Axis& y) {
+  std::string points;
+  std::string marks;
+  for (const ChartPoint& p : line.points) {
+    if (!x.shows(p.x) || !y.shows(p.y)) continue;
+    const double px = x.at(p.x);
+    points += fmt::format("{:.1f},{:.1f} ", px, y.at(p.y));
+    if (y.shows(p.low) && p.low >= 0 && p.high >= p.low && std::isfinite(p.high)) {
+      marks += fmt::format("<line class=\"interval\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>", px,
+                           y.at(p.low), y.at(p.high));
+    }
+    if (!line.is_dashed)
+      marks += fmt::format("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>", px, y.at(p.y));
+  }
+  return fmt::format("<g class=\"s{}\"><polyline class=\"line{}\" points=\"{}\"/>{}</g>\n", index % kColors,
+                     line.is_dashed ? " dashed" : "", points, marks);
+}
+
+std::string interval_words(ChartUnit unit, const ChartPoint& p) {
+  if (p.low < 0 || p.high < 0) return tick(unit, p.y);
+  return fmt::format("{} ({} to {})", tick(unit, p.y), tick(unit, p.low), tick(unit, p.high));
+}
+
+/// One row for each x that occurs.
+std::string chart_table(const Chart& chart, const std::vector<const ChartLine*>& lines) {
+  std::vector<double> all;
+  for (const ChartLine* line : lines) {
+    for (const ChartPoint& p : line->points) all.push_back(p.x);
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::vector<std::string> titles{chart.x_title};
+  for (const ChartLine* line : lines) titles.push_back(line->name);
+  std::vector<std::vector<std::string>> rows;
+  for (const double x : all) {
+    std::vector<std::string> row{tick(chart.x_unit, x)};
+    for (const ChartLine* line : lines) {
+      const auto found =
+          std::find_if(line->points.begin(), line->points.end(), [&](const ChartPoint& p) { return p.x == x; });
+      row.push_back(found == line->points.end() ? "" : interval_words(chart.y_unit, *found));
+    }
+    rows.push_back(std::move(row));
+  }
+  return table_html(titles, rows);
+}
+
+}  // namespace
+
+std::string tick(ChartUnit unit, double value) {
+  constexpr int kDigits = 3;
+  switch (unit) {
+    case ChartUnit::kSeconds:
+      return format_seconds(value, kDigits);
+    case ChartUnit::kBytes:
+      return format_bytes(value);
+    case ChartUnit::kPercent:
+      return fmt::format("{:.3g}%", 100 * value);
+    case ChartUnit::kNumber:
+      break;
+  }
+  return fmt::format("{:.4g}", value);
+}
+
+std::string chart_html(const Chart& chart) {
+  Axis x(chart.is_x_log, kLeft, kWidth - kRight);
+  Axis y(chart.is_y_log, kHeight - kBottom, kTop);
+  std::vector<const ChartLine*> lines;
+  for (const ChartLine& line : chart.lines) {
+    if (line.points.empty()) continue;
+    lines.push_back(&line);
+    for (const ChartPoint& p : line.points) {
+      x.include(p.x);
+      for (const double value : {p.y, p.low >= 0 ? p.low : p.y, p.high >= 0 ? p.high : p.y}) y.include(value);
+    }
+  }
+  if (lines.empty() || x.is_empty() || y.is_empty()) return "";
+  x.finish(chart.is_x_log ? 1.1 : 1.03);
+  y.finish(chart.is_y_log ? 1.3 : 1.1);
+  std::string svg =
+      fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth, kHeight, html(chart.title));
+  for (const double value : x.ticks()) {
+    svg += fmt::format(
+        "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text class=\"tick\" x=\"{0:.1f}\" "
+        "y=\"{3}\" text-anchor=\"{5}\">{4}</text>\n",
+        x.at(value), kTop, kHeight - kBottom, kHeight - kBottom + 16, html(tick(chart.x_unit, value)),
+        x.at(value) > kWidth - 40 ? "end" : "middle");
+  }
+  for (const double value : y.ticks()) {
+    svg += fmt::format(
+        "<line class=\"grid\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/><text class=\"tick\" x=\"{3}\" "
+        "y=\"{4:.1f}\" "
+        "text-anchor=\"end\">{5}</text>\n",
+        kLeft, kWidth - kRight, y.at(value), kLeft - 6, y.at(value) + 4, html(tick(chart.y_unit, value)));
+  }
+  svg += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (kLeft + kWidth) / 2,
+                     kHeight - 6, html(chart.x_title));
+  std::vector<LegendEntry> entries;
+  std::vector<int> known;
+  bool has_twins = false;
+  std::size_t next = 0;
+  for (const ChartLine* line : lines) next = std::max(next, static_cast<std::size_t>(line->color + 1));
+  for (const ChartLine* line : lines) {
+    const bool is_twin = line->color >= 0 && std::find(known.begin(), known.end(), line->color) != known.end();
+    const std::size_t color = line->color >= 0 ? static_cast<std::size_t>(line->color) : next++;
+    if (line->color >= 0) known.push_back(line->color);
+    svg += line_svg(*line, color, x, y);
+    has_twins = has_twins || is_twin;
+    if (!is_twin) entries.emplace_back(line->name + (line->is_dashed ? " (dashed)" : ""), color);
+  }
+  svg += "</svg>\n";
+  return fmt::format("<h3>{}</h3>\n<figure>\n{}{}{}</figure>\n", html(chart.title), svg,
+                     legend(entries, has_twins ? "dashed in the same colour: predicted" : ""),
+                     numbers(chart_table(chart, lines)));
+}
+
+std::string bars_html(const std::string& title, const std::vector<Bar>& bars) {
+  constexpr double kRow = 30;
+  constexpr double kNames = 150;
+  constexpr double kTimes = 80;
+  std::vector<std::string> names;
+  double most = 0;
+  const auto total_of = [](const Bar& bar) {
+    double sum = 0;
+    for (const BarPart& part : bar.parts) sum += part.value;
+    return sum;
+  };
+  for (const Bar& bar : bars) {
+    most = std::max(most, total_of(bar));
+    for (const BarPart& part : bar.parts) {
+      if (part.value > 0 && std::find(names.begin(), names.end(), part.name) == names.end()) names.push_back(part.name);
+    }
+  }
+  if (!(most > 0) || !std::isfinite(most)) return "";
+  const double scale = (kWidth - kNames - kTimes) / most;
+  std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
+                                kRow * static_cast<double>(bars.size()) + 6, html(title));
+  std::vector<std::string> titles{"", "time"};
+  titles.insert(titles.end(), names.begin(), names.end());
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const double top = kRow * static_cast<double>(i);
+    double x = kNames;
+    svg +=
+        fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", kNames - 8, top + 20, html(bars[i].name));
+    std::vector<std::string> row{bars[i].name, format_seconds(total_of(bars[i]))};
+    row.resize(2 + names.size());
+    for (const BarPart& part : bars[i].parts) {
+      if (!(part.value > 0)) continue;
+      const auto color = static_cast<std::size_t>(std::find(names.begin(), names.end(), part.name) - names.begin());
+      svg += fmt::format("<rect class=\"part s{}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>",
+                         color % kColors, x, top + 5, part.value * scale, kRow - 10);
+      x += part.value * scale;
+      row[2 + color] = format_seconds(part.value);
+    }
+    svg += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x + 6, top + 20,
+                       html(format_seconds(total_of(bars[i]))));
+    rows.push_back(std::move(row));
+  }
+  svg += "</svg>\n";
+  std::vector<LegendEntry> entries;
+  for (std::size_t i = 0; i < names.size(); ++i) entries.emplace_back(names[i], i);
+  return fmt::format("<h3>{}</h3>\n<figure>\n{}{}{}</figure>\n", html(title), svg, legend(entries),
+                     numbers(table_html(titles, rows)));
+}
+
+}  // namespace gar::report

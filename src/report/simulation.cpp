@@ -1,0 +1,68 @@
+// Simulated plans: which one is fastest, where the time goes, what limits each stage.
+#include <fmt/format.h>
+
+#include "gar/explain_simulation.hpp"
+#include "gar/explain_topology.hpp"
+#include "gar/format.hpp"
+#include "report/html.hpp"
+
+namespace gar {
+namespace {
+
+constexpr std::size_t kMostLinks = 12;
+
+Bar bar_of(const std::string& name, const Terms& terms) {
+  Bar out{.name = name, .parts = {}};
+  for (const TermInfo& term : kTerms) out.parts.push_back({std::string(term.words), terms.*term.seconds});
+  return out;
+}
+
+void add_stages(ReportPage& page, const Topology& topology, const SimulatedPlan& plan) {
+  std::vector<std::vector<std::string>> rows;
+  for (const StageUse& stage : plan.simulation.stages) {
+    rows.push_back({stage.label,
+                    stage.is_exchange ? "exchange"
+                    : stage.is_gather ? "gather"
+                                      : "scatter",
+                    format_seconds(stage.begin), format_seconds(stage.end),
+                    bottleneck_words(topology, stage, plan.num_chunks > 1)});
+  }
+  page.table({"stage", "half", "begins", "ends", "limited by"}, rows);
+  rows.clear();
+  for (const LinkUse& use : plan.simulation.links) {
+    if (rows.size() == kMostLinks) break;
+    rows.push_back({link_name(topology, use.link), fmt::format("{}", use.count),
+                    format_percent(plan.simulation.seconds > 0 ? use.busy_seconds / plan.simulation.seconds : 0),
+                    format_seconds(use.incast_seconds), fmt::format("{}", use.max_senders)});
+  }
+  page.paragraph("The busiest links:");
+  page.table({"link", "alike", "busy", "incast", "most senders"}, rows);
+}
+
+}  // namespace
+
+void add_to_report(ReportPage& page, const Scene& scene, const std::vector<SimulatedPlan>& plans) {
+  if (plans.empty()) return;
+  const SimulatedPlan& best = plans.front();
+  page.verdict(Tone::kPlain,
+               fmt::format("{} of {} on {}: {} in the simulator, {} by the model; simulated, it takes {}.",
+                           best.algorithm, format_bytes(static_cast<double>(scene.size.bytes)), scene.topology.name(),
+                           format_seconds(best.simulation.seconds), format_seconds(best.predicted.total()),
+                           difference_words(best.simulation.seconds, best.predicted.total())));
+  if (!best.simulation.is_complete) page.verdict(Tone::kBad, "The simulation was ended before it was complete.");
+  for (const std::string& words : what_if_words(scene.what_if)) page.verdict(Tone::kPlain, "What if: " + words + ".");
+  page.section("Simulated: " + scene.topology.name());
+  page.paragraph(topology_totals(scene.topology));
+  std::vector<Bar> bars;
+  for (const SimulatedPlan& plan : plans) {
+    bars.push_back(bar_of(plan.algorithm, plan.simulation.terms));
+    bars.push_back(bar_of("by the model", plan.predicted));
+  }
+  page.bars("Where the time of the critical path goes", bars);
+  for (const SimulatedPlan& plan : plans) {
+    page.section(plan.algorithm);
+    add_stages(page, scene.topology, plan);
+  }
+}
+
+}  // namespace gar

@@ -1,0 +1,148 @@
+// Pages: what is on them, and that nothing of a file becomes markup.
+#include "gar/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "gar/errors.hpp"
+#include "gar/planner.hpp"
+#include "gar/profile_io.hpp"
+#include "gar/simulate.hpp"
+
+namespace gar {
+namespace {
+
+constexpr const char* kEvil = "</script><img src=x onerror=alert(1)>\"'&\x1b";
+
+std::size_t times_in(const std::string& page, const std::string& what) {
+  std::size_t found = 0;
+  for (std::size_t at = page.find(what); at != std::string::npos; at = page.find(what, at + 1)) ++found;
+  return found;
+}
+
+/// Nothing that a page must not have: scripts, handlers, addresses of servers.
+void expect_harmless(const std::string& page) {
+  EXPECT_EQ(times_in(page, "<script"), 0U);
+  EXPECT_EQ(times_in(page, "<img"), 0U);
+  EXPECT_EQ(times_in(page, "http:"), 0U);
+  EXPECT_EQ(times_in(page, "https:"), 0U);
+  EXPECT_EQ(times_in(page, "\x1b"), 0U);
+  EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+}
+
+TEST(Report, TextStaysText) {
+  ReportPage page(kEvil);
+  page.verdict(Tone::kBad, kEvil);
+  page.section(kEvil);
+  page.paragraph(kEvil);
+  page.list({kEvil});
+  page.code(std::string(kEvil) + "\nsecond");
+  page.table({kEvil, "b"}, {{kEvil, kEvil}});
+  page.chart({.title = kEvil, .x_title = kEvil, .lines = {{.name = kEvil, .points = {{1, 1}, {1000, 2}}}}});
+  page.bars(kEvil, {{kEvil, {{kEvil, 1}}}});
+  add_to_report(page, ReportOrigin{{{kEvil, kEvil}}, {kEvil}});
+  const std::string html = page.html(kEvil);
+  expect_harmless(html);
+  EXPECT_GE(times_in(html, "&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;"), 15U);
+  EXPECT_NE(html.find("\nsecond\n"), std::string::npos);
+}
+
+TEST(Report, TheVerdictComesFirst) {
+  ReportPage page("t");
+  page.paragraph("body");
+  page.verdict(Tone::kGood, "all is well");
+  const std::string html = page.html("");
+  EXPECT_LT(html.find("all is well"), html.find("body"));
+}
+
+TEST(Report, ChartsShowIntervalsAndLeaveOutWhatCannotBeShown) {
+  ReportPage page("t");
+  page.chart({.title = "c",
+              .x_title = "x",
+              .lines = {{.name = "a", .points = {{1e3, 1e-3, 0.9e-3, 1.2e-3}, {1e6, 1}, {0, 1}, {10, -1}}},
+                        {.name = "nothing"}}});
+  const std::string html = page.html("");
+  EXPECT_EQ(times_in(html, "class=\"interval\""), 1U);
+  EXPECT_EQ(times_in(html, "<circle"), 2U);
+  EXPECT_EQ(times_in(html, "nan"), 0U);
+  EXPECT_EQ(times_in(html, "inf"), 0U);
+  EXPECT_NE(html.find("1 ms (900 us to 1.2 ms)"), std::string::npos) << html;
+  ReportPage empty("t");
+  empty.chart({.title = "c", .x_title = "x", .lines = {{.name = "nothing"}}});
+  EXPECT_EQ(times_in(empty.html(""), "<svg"), 0U);
+}
+
+TEST(Report, OneValueIsAChart) {
+  for (const bool is_log : {true, false}) {
+    ReportPage page("t");
+    page.chart({.title = "c",
+                .x_title = "x",
+                .is_x_log = is_log,
+                .is_y_log = is_log,
+                .lines = {{.name = "a", .points = {{5, 5}}}}});
+    const std::string html = page.html("");
+    EXPECT_EQ(times_in(html, "<circle"), 1U);
+    EXPECT_EQ(times_in(html, "nan"), 0U);
+  }
+}
+
+TEST(Report, AProfileAndABenchmarkOnIt) {
+  ReportPage page("t");
+  add_files_to_report(page, {"tests/golden/data/profile.json", "tests/golden/data/nccl.txt"});
+  const std::string html = page.html("");
+  EXPECT_NE(html.find("6 of 6 results are more than 10% slower than expected"), std::string::npos);
+  EXPECT_NE(html.find("2 beta") == std::string::npos || html.find("epsilon") != std::string::npos, false);
+  EXPECT_GE(times_in(html, "<svg"), 1U);
+  expect_harmless(html);
+}
+
+TEST(Report, MeasurementsShowIncastAndWhatWasHeldOut) {
+  ReportPage page("t");
+  add_files_to_report(page, {"data/measurements/15-cubic.json"});
+  const std::string html = page.html("");
+  EXPECT_NE(html.find("Incast: what it costs when senders meet"), std::string::npos);
+  EXPECT_NE(html.find("Measured and predicted, on what was not fitted"), std::string::npos);
+  EXPECT_NE(html.find("What was not fitted is predicted within"), std::string::npos);
+  EXPECT_GE(times_in(html, "<svg"), 2U);
+}
+
+TEST(Report, AFileOfAnotherKindIsRefused) {
+  ReportPage page("t");
+  EXPECT_THROW(add_files_to_report(page, {"data/topologies/sym384.json"}), ParseError);
+  EXPECT_THROW(add_files_to_report(page, {"there is none"}), ParseError);
+}
+
+TEST(Report, SimulatedPlans) {
+  const Topology tree = make_tree({2, 3});
+  Scene scene{tree, vector_size_of_count("count", "1e6", DataType::kFloat32), {}, {}, false};
+  const PlanAnswer planned = plan({.topology = tree, .size_floats = 1e6});
+  SimulatedPlan one{.algorithm = kEvil, .predicted = planned.terms, .simulation = simulate(planned.plan, tree, 1e6)};
+  ReportPage page("t");
+  add_to_report(page, scene, {one});
+  const std::string html = page.html("");
+  expect_harmless(html);
+  EXPECT_NE(html.find("in the simulator, "), std::string::npos);
+}
+
+TEST(Explorer, TheNetworkIsInsideAndCannotGetOut) {
+  const std::string empty = "<p></p><script type=\"application/json\" id=\"gar-start\">{}</script><script>x</script>";
+  EXPECT_NE(explorer_page(empty, {.spec = "tree:2x3", .bytes = 4e8})
+                .find(R"(id="gar-start">{"topology":"tree:2x3","bytes":400000000}</script>)"),
+            std::string::npos);
+  Node root;
+  root.name = "<b>";
+  root.children = {{1, 2}};
+  Node server;
+  server.name = "<script>";
+  const Topology star("</script><script>alert(1)</script>", {root, server}, 0);
+  const std::string page = explorer_page(empty, {.topology = star, .name = "</script>.json"});
+  EXPECT_EQ(times_in(page, "</script>"), 2U);
+  EXPECT_EQ(times_in(page, "<script>"), 1U);
+  EXPECT_THROW((void)explorer_page("<html></html>", {}), ParseError);
+}
+
+}  // namespace
+}  // namespace gar

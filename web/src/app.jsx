@@ -1,0 +1,395 @@
+// The page: what is asked on the left, what it means on the right.
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+
+import { Bars } from './bars.jsx';
+import { Chart } from './chart.jsx';
+import { Cancelled } from './client.js';
+import { csv, save, savePng, svgText } from './exports.js';
+import { Heat } from './heat.jsx';
+import { Movie } from './movie.jsx';
+import { parseNetwork } from './network.js';
+import { NodePanel, Picture } from './picture.jsx';
+import { Sliders } from './sliders.jsx';
+import { cleaned, commandLine, fromFragment, networkFields, toFragment } from './state.js';
+import { bytes, count, DTYPES, elements, parseBytes, percent, seconds, short } from './units.js';
+
+const MOST_FILE_BYTES = 12e6;
+const LARGE = 1000; // servers above which answers take longer than a moment
+const CURVE = Array.from({ length: 14 }, (_, i) => 256 * 4 ** i); // bytes: 256 B to 17 GB
+const NAMES = ['tree:16x24', 'ss24', 'ss32', 'sym384', 'sym512', 'asy384', 'cdc384', 'star:12@100Gbit/s,2us', 'leafspine:4x16x24',
+               'fattree:8', 'million-servers', 'mixed-fleet', 'one-slow-link', 'small-buffers'];
+
+/** The answer in a sentence or two. */
+export function sentence(answer, networkName) {
+  const [best] = answer.results;
+  const { words } = answer;
+  if (answer.num_ranks === 1) return `${networkName} is a single server: there is nothing to exchange.`;
+  const limit = words.times_bound ? `, ${words.times_bound.toFixed(2)} times the lower limit (${words.bound_seconds}, ${words.bound})` : '';
+  return `${best.algorithm}${words.best ? ` (${words.best})` : ''} is fastest: ${seconds(best.seconds)}${limit}.`;
+}
+
+function Answer({ answer, error, busy, onCancel, profile, size }) {
+  const correction = profile?.corrections?.find((c) => c.from_bytes <= size && size < c.to_bytes);
+  return (
+    <section id="answer" data-network={answer?.topology} aria-labelledby="answer-title" aria-live="polite">
+      <h2 id="answer-title" class="hidden">The answer</h2>
+      {error ? <p class="error" role="alert">{error}</p> : answer && (
+        <>
+          <p class="sentence">{sentence(answer, answer.topology)}</p>
+          {answer.words.why && <p>{answer.words.why}.</p>}
+          {answer.words.by_size && <p class="quiet">Of the classic algorithms by size: {answer.words.by_size}.
+            {answer.words.by_servers ? ` By servers: ${answer.words.by_servers}.` : ''}</p>}
+          {correction && <p class="quiet">Measured AllReduces of this size take {short(correction.factor.value)} times what the
+            model says.</p>}
+          {answer.words.parameters && <p class="quiet">{answer.words.parameters}</p>}
+        </>
+      )}
+      <p class="quiet status">{busy ? <>computing ... <button type="button" onClick={onCancel}>Cancel</button></>
+        : answer && `${count(answer.num_ranks)} ranks, answered in ${Math.round(answer.ms)} ms`}</p>
+    </section>
+  );
+}
+
+function Diagnosis({ found }) {
+  if (!found) return null;
+  return (
+    <div id="diagnosis" role="status">
+      <h3>{found.name}</h3>
+      {found.error ? <p class="error">{found.error}</p> : <ul>{found.words.map((w) => <li>{w}</li>)}</ul>}
+      {found.rows?.length > 0 && (
+        <div class="scroll" tabindex="0" role="region" aria-label="Measured and expected">
+          <table>
+            <thead><tr><th>size</th><th>algorithm</th><th>measured</th><th>expected</th><th>ratio</th>
+              {found.rows[0].verdict && <th>verdict</th>}</tr></thead>
+            <tbody>{found.rows.slice(0, 200).map((r) => (
+              <tr><td>{bytes(r.bytes)}</td><td>{r.algorithm}{r.is_assumed ? '?' : ''}</td><td>{seconds(r.measured_seconds)}</td>
+                <td>{seconds(r.expected_seconds)}</td><td>{r.ratio.toFixed(2)}</td>
+                {r.verdict && <td class={`verdict-${r.verdict}`}>{r.verdict}</td>}</tr>))}</tbody>
+          </table>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function SizeInput({ state, onChange }) {
+  const [text, setText] = useState(bytes(state.bytes));
+  useEffect(() => setText(bytes(state.bytes)), [state.bytes]);
+  const value = parseBytes(text);
+  const take = () => value && onChange({ bytes: value });
+  return (
+    <fieldset>
+      <legend>Vector</legend>
+      <p class="row">
+        <label>size <input id="size" size="9" value={text} aria-invalid={value === null} onInput={(e) => setText(e.currentTarget.value)}
+          onBlur={take} onKeyDown={(e) => e.key === 'Enter' && take()} /></label>
+        <input type="range" min="8" max="136" value={Math.round(Math.log2(state.bytes) * 4)} aria-label="size, from 4 B to 17 GB"
+          aria-valuetext={bytes(state.bytes)} id="size-slider"
+          onInput={(e) => onChange({ bytes: Math.round(2 ** (Number(e.currentTarget.value) / 4)) })} />
+        <label>of <select value={state.dtype} onChange={(e) => onChange({ dtype: e.currentTarget.value })}>
+          {DTYPES.map((d) => <option>{d}</option>)}
+        </select></label>
+        <label>model <select value={state.model} onChange={(e) => onChange({ model: e.currentTarget.value })}>
+          <option value="genmodel">GenModel</option><option value="paper">without mu</option><option value="abc">(alpha, beta, gamma)</option>
+        </select></label>
+      </p>
+      {value === null && <p class="error">A size is a number with a unit, such as 400MB or 64KiB.</p>}
+    </fieldset>
+  );
+}
+
+function NetworkInput({ state, net, onChange, onFiles }) {
+  const [text, setText] = useState(state.topology ?? '');
+  const box = useRef(null);
+  useEffect(() => setText(state.topology ?? ''), [state.topology]);
+  const take = (value) => value.trim() && onChange({ topology: value.trim(), network: null, name: null, profile: null, results: null, points: [] });
+  return (
+    <fieldset>
+      <legend>Network</legend>
+      <p class="row">
+        <label>name or generator <input id="topology" list="names" size="20" value={text} onInput={(e) => setText(e.currentTarget.value)}
+          ref={box} onKeyDown={(e) => e.key === 'Enter' && take(box.current.value)} /></label>
+        <button type="button" id="load" onClick={() => take(box.current.value)}>Show</button>
+        <datalist id="names">{NAMES.map((n) => <option value={n} />)}</datalist>
+      </p>
+      <p class="row"><label class="file">or a file: network, profile, plan, output of gar bench, nccl-tests or OSU
+        <input type="file" multiple onChange={(e) => onFiles([...e.currentTarget.files])} /></label></p>
+      <p class="quiet">Files can be dropped anywhere. Nothing leaves this page.</p>
+      {net && <p id="totals">{net.words[0]}</p>}
+      {net?.words.length > 1 && <ul class="quiet">{net.words.slice(1).map((w) => <li>{w}</li>)}</ul>}
+    </fieldset>
+  );
+}
+
+function Exports({ core, state, answer, curve, net, fields }) {
+  const [message, setMessage] = useState('');
+  const [link, setLink] = useState('');
+  const what = { ...fields, count: String(elements(state.bytes, state.dtype)), dtype: state.dtype, model: state.model };
+  const busy = async (work) => {
+    try {
+      setMessage('...');
+      await work();
+      setMessage('saved');
+    } catch (error) {
+      setMessage(error.message);
+    }
+  };
+  const share = async () => {
+    const text = `${location.href.split('#')[0]}#${await toFragment(state)}`;
+    setLink(text);
+    try {
+      await navigator.clipboard.writeText(text);
+      setMessage('the link is in the clipboard');
+    } catch {
+      setMessage('copy the link below');
+    }
+  };
+  return (
+    <section aria-labelledby="export-title" id="exports">
+      <h2 id="export-title">Take it with you</h2>
+      <p class="row">
+        <button type="button" id="share" onClick={share}>Link to this</button>
+        <button type="button" onClick={() => busy(async () => save('curve.svg', svgText(document.getElementById('curve')), 'image/svg+xml'))}
+          id="save-svg" disabled={!curve || curve.isStale}>Chart as SVG</button>
+        <button type="button" onClick={() => busy(() => savePng('curve.png', document.getElementById('curve')))} id="save-png" disabled={!curve || curve.isStale}>as PNG</button>
+        <button type="button" onClick={() => busy(async () => save('curve.csv', csv(curve.rows), 'text/csv'))} id="save-csv" disabled={!curve || curve.isStale}>as CSV</button>
+        <button type="button" onClick={() => busy(async () => {
+          const { text } = await core.ask({ ask: 'predict', ...what }, { key: 'export' });
+          save('predict.json', text, 'application/json');
+        })} id="save-json" disabled={!answer}>Answer as JSON</button>
+        <button type="button" onClick={() => busy(async () => {
+          const { text } = await core.ask({ ask: 'plan', ...what, raw: true }, { key: 'export' });
+          save('plan.json', text, 'application/json');
+        })} id="save-plan" disabled={!answer}>Plan</button>
+        <button type="button" onClick={() => busy(async () => {
+          const { text } = await core.ask({ ask: 'trace', ...what }, { key: 'export', slow: true });
+          save('trace.json', text, 'application/json');
+        })} id="save-trace" disabled={!answer}>Trace for Perfetto</button>
+        <button type="button" onClick={() => save(state.name ?? 'network.json', net.network, 'application/json')} id="save-network" disabled={!net}>Network</button>
+        {state.profile && <button type="button" onClick={() => save('profile.json', state.profile, 'application/json')}>Profile</button>}
+        <span aria-live="polite">{message}</span>
+      </p>
+      {link && <p><label>Link <input class="wide" readOnly value={link} id="permalink" onFocus={(e) => e.currentTarget.select()} /></label></p>}
+      <p>The same on the command line{state.network ? ', with the network saved above' : ''}:</p>
+      <pre id="command" tabindex="0">{commandLine(state)}{'\n'}{commandLine(state, 'plan')}{'\n'}{commandLine(state, 'simulate')} --algo gentree+</pre>
+    </section>
+  );
+}
+
+export function App({ core, start }) {
+  const [state, setState] = useState(start);
+  const [net, setNet] = useState(null);
+  const [answer, setAnswer] = useState(null);
+  const [error, setError] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [curve, setCurve] = useState(null);
+  const [curveStatus, setCurveStatus] = useState('');
+  const [profile, setProfile] = useState(null);
+  const [chosen, setChosen] = useState(null);
+  const [found, setFound] = useState(null);
+  const [edits, setEdits] = useState([]);
+  const history = useRef([]);
+  const run = useRef(0);
+
+  const change = useCallback((patch, what) => {
+    setState((old) => {
+      history.current.push(old);
+      if (history.current.length > 200) history.current.shift();
+      return { ...old, ...patch };
+    });
+    if (what) setEdits((list) => [...list.filter((w) => w !== what), what].slice(-5));
+    else if (patch.topology) setEdits([]);
+  }, []);
+  const edit = useCallback((text, what) => change({ network: text, topology: null, name: state.name ?? 'network.json' }, what), [change, state.name]);
+  const undo = () => {
+    const old = history.current.pop();
+    if (old) setState(old);
+    setEdits((list) => list.slice(0, -1));
+  };
+
+  const fields = useMemo(() => networkFields(state), [state.network, state.topology, state.profile, state.name]);
+  const fieldsKey = JSON.stringify(fields);
+
+  // The network, then its answer, then the curve.
+  useEffect(() => {
+    const mine = (run.current += 1);
+    const isOld = () => run.current !== mine;
+    (async () => {
+      setBusy(true);
+      setError('');
+      // What nobody waits for any more would only be in the way.
+      core.cancel('predict');
+      core.cancel('flips');
+      try {
+        const next = await core.ask({ ask: 'network', ...fields }, { key: 'network' });
+        if (isOld()) return;
+        setNet(next);
+        const question = { ask: 'predict', words: true, ...fields, model: state.model, dtype: state.dtype,
+                           count: String(elements(state.bytes, state.dtype)) };
+        if (next.num_servers > 1e5) question.algo = 'gentree+,ring,rhd,hcps';
+        const got = await core.ask({ ...question, quick: true }, { key: 'predict' });
+        if (isOld()) return;
+        setAnswer(got);
+        setBusy(false);
+        // Where the choice changes takes longer, and nobody has to wait for it.
+        if (next.num_servers <= 1e4) {
+          const whole = await core.ask(question, { key: 'flips', slow: true });
+          if (!isOld()) setAnswer({ ...whole, ms: got.ms });
+        }
+      } catch (problem) {
+        if (!(problem instanceof Cancelled) && !isOld()) setError(problem.message);
+      }
+      if (!isOld()) setBusy(false);
+    })();
+  }, [fieldsKey, state.bytes, state.dtype, state.model]);
+
+  useEffect(() => {
+    let isOld = false;
+    (async () => {
+      try {
+        // The old one stays until there is a new one, but looks it.
+        setCurve((old) => old && { ...old, isStale: true });
+        setCurveStatus('computing ...');
+        const ask = (sizes, more) => core.ask({ ask: 'curve', ...fields, model: state.model, ...more,
+          counts: sizes.map((b) => String(b / 4)) }, { key: 'curve', slow: true });
+        const first = net && net.num_servers > LARGE;
+        const rows = [];
+        const groups = first ? CURVE.map((b) => [b]) : [CURVE];
+        for (const [i, group] of groups.entries()) {
+          const more = net?.num_servers > 1e5 ? { algo: 'gentree+,ring,rhd' } : {};
+          rows.push(...(await ask(group, more)).rows);
+          if (isOld) return;
+          setCurve({ rows: [...rows] });
+          setCurveStatus(i + 1 < groups.length ? `${i + 1} of ${groups.length} sizes` : '');
+        }
+      } catch (problem) {
+        if (!isOld) setCurveStatus(problem instanceof Cancelled ? 'cancelled' : problem.message);
+      }
+    })();
+    return () => {
+      isOld = true;
+    };
+  }, [net?.network, state.model]);
+
+  useEffect(() => {
+    if (!state.profile) {
+      setProfile(null);
+      return;
+    }
+    core.ask({ ask: 'profile', profile: state.profile, name: 'profile' }, { key: 'profile' })
+      .then(setProfile).catch(() => setProfile(null));
+  }, [state.profile]);
+
+  const tree = useMemo(() => (net ? parseNetwork(net.network) : null), [net?.network]);
+  useEffect(() => {
+    // An edit makes a file of a name; what was chosen is still there.
+    if (state.topology) setChosen(null);
+  }, [state.topology]);
+
+  const judge = async (text, name, currentFields, currentProfile) => {
+    const profileField = currentProfile ? { profile: currentProfile } : currentFields;
+    return core.ask({ ask: 'diagnose', results: text, name, ...profileField }, { key: 'diagnose' });
+  };
+
+  const takeFile = async (file) => {
+    if (file.size > MOST_FILE_BYTES) {
+      throw new Error(`${file.name}: has ${bytes(file.size)}; this page reads files of up to ${bytes(MOST_FILE_BYTES)}`);
+    }
+    const text = await file.text();
+    const seen = await core.ask({ ask: 'inspect', text, name: file.name }, { key: 'inspect' });
+    if (seen.kind === 'topology' || seen.kind === 'measurements') {
+      change({ network: seen.network, topology: null, name: file.name, profile: null }, `network of ${file.name}`);
+      return seen;
+    }
+    if (seen.kind === 'profile') {
+      change({ network: seen.network, topology: null, name: 'network.json', profile: seen.profile }, `profile ${file.name}`);
+      return seen;
+    }
+    if (seen.kind === 'plan') {
+      const proof = await core.ask({ ask: 'verify', plan: text, name: file.name }, { key: 'verify' });
+      return { ...seen, rows: [], words: [...seen.words, proof.ok ? 'it is right: every rank ends with every contribution exactly once'
+        : `it is wrong: ${proof.problem}`] };
+    }
+    const points = seen.rows.map((r) => ({ bytes: r.bytes, seconds: r.seconds, label: r.label || r.algorithm || seen.format }));
+    change({ points, results: text }, null);
+    try {
+      const verdict = await judge(text, file.name, fields, state.profile);
+      return { ...seen, rows: verdict.rows, words: [...seen.words, ...verdict.words] };
+    } catch (problem) {
+      return { ...seen, rows: [], words: [...seen.words, problem.message] };
+    }
+  };
+  const takeFiles = async (files) => {
+    for (const file of files.slice(0, 20)) {
+      try {
+        setFound({ name: file.name, words: ['reading ...'] });
+        setFound({ ...(await takeFile(file)), name: file.name });
+      } catch (problem) {
+        setFound({ name: file.name, error: problem.message, words: [] });
+      }
+    }
+  };
+  const takeRef = useRef(takeFiles);
+  takeRef.current = takeFiles;
+  useEffect(() => {
+    const over = (e) => e.preventDefault();
+    const drop = (e) => {
+      e.preventDefault();
+      takeRef.current([...(e.dataTransfer?.files ?? [])]);
+    };
+    const hash = async () => {
+      const next = await fromFragment(location.hash);
+      if (next) setState(cleaned(next));
+    };
+    document.addEventListener('dragover', over);
+    document.addEventListener('drop', drop);
+    window.addEventListener('hashchange', hash);
+    return () => {
+      document.removeEventListener('dragover', over);
+      document.removeEventListener('drop', drop);
+      window.removeEventListener('hashchange', hash);
+    };
+  }, []);
+
+  const asked = { count: String(elements(state.bytes, state.dtype)), dtype: state.dtype };
+  const cancel = () => {
+    core.cancel('predict');
+    core.cancel('network');
+    setBusy(false);
+  };
+  return (
+    <>
+      <header><h1>What does AllReduce cost on this network?</h1></header>
+      <main>
+        <Answer answer={answer} error={error} busy={busy} onCancel={cancel} profile={profile} size={state.bytes} />
+        <div class="left">
+          <NetworkInput state={state} net={net} onChange={change} onFiles={takeFiles} />
+          <Diagnosis found={found} />
+          {tree ? <Picture tree={tree} chosen={chosen?.key} onChoose={setChosen} />
+            : net && <p class="quiet">This network has too many different parts to be drawn and edited here.</p>}
+          {tree && <NodePanel tree={tree} chosen={chosen} onChange={edit} />}
+          {edits.length > 0 && <p id="edits">Changed: {edits.join('; ')}. <button type="button" id="undo" onClick={undo}>Undo</button></p>}
+          <SizeInput state={state} onChange={change} />
+          {tree && <Sliders tree={tree} profile={profile} onChange={edit} />}
+        </div>
+        <div class="right">
+          <section aria-labelledby="curve-title">
+            <h2 id="curve-title">Time against size</h2>
+            {curve && <div class={curve.isStale ? 'stale' : ''}>
+              <Chart rows={curve.rows} points={state.points} here={state.bytes} onSize={(b) => change({ bytes: b })} />
+            </div>}
+            {curveStatus && <p class="quiet" aria-live="polite">{curveStatus}{' '}
+              {curveStatus.includes(' of ') && <button type="button" onClick={() => core.cancel('curve')}>Cancel</button>}</p>}
+          </section>
+          {answer && !error && <section aria-labelledby="bars-title"><h2 id="bars-title">Where the time goes</h2>
+            <Bars results={answer.results} /></section>}
+          <Heat core={core} network={net?.network} fields={fields} model={state.model} />
+          {tree && <Movie core={core} tree={tree} fields={fields} state={state} counts={asked} />}
+          <Exports core={core} state={state} answer={answer} curve={curve} net={net} fields={fields} />
+        </div>
+      </main>
+      <footer><p class="quiet">gar {answer?.gar_version ?? ''}. All of this is computed on this page: no server is asked.{' '}
+        {answer?.margin > 0 ? `The margin of the best is ${percent(answer.margin)}.` : ''}</p></footer>
+    </>
+  );
+}

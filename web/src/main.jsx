@@ -1,0 +1,36 @@
+// Unpacks the core, reads what the page was given, and shows it.
+import { render } from 'preact';
+
+import { App } from './app.jsx';
+import { Core } from './client.js';
+import { cleaned, fromBase64, fromFragment } from './state.js';
+
+async function unpacked(id) {
+  const data = fromBase64(document.getElementById(id).textContent.trim());
+  const stream = new Blob([data]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(stream).arrayBuffer();
+}
+
+function given() {
+  try {
+    return JSON.parse(document.getElementById('gar-start').textContent);
+  } catch {
+    return {};
+  }
+}
+
+async function main() {
+  const root = document.getElementById('page');
+  try {
+    const [wasm, worker] = await Promise.all([unpacked('gar-core'), unpacked('gar-worker')]);
+    const module = await WebAssembly.compile(wasm);
+    const source = URL.createObjectURL(new Blob([worker], { type: 'text/javascript' }));
+    const start = (await fromFragment(location.hash)) ?? cleaned(given());
+    root.replaceChildren();
+    render(<App core={new Core(module, source)} start={start} />, root);
+  } catch (error) {
+    root.textContent = `This page cannot start here: ${error.message}. It needs a browser of 2023 or later with WebAssembly.`;
+  }
+}
+
+main();

@@ -1,0 +1,336 @@
+// Walks through the page in headless Chromium: node walk.mjs FOLDER_OF_THE_PAGE GAR [SCREENSHOTS]
+// Asserts what is shown, that nothing is asked of any server, that no script of a file runs and that nothing is wrong for
+// screen readers; leaves screenshots behind.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import { chromium } from 'playwright-core';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = resolve(here, '../..');
+const [folder, gar, shots = join(folder, 'screenshots')] = process.argv.slice(2).map((p) => resolve(p));
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const PATIENCE = 60_000;
+const work = mkdtempSync(join(tmpdir(), 'gar-walk-'));
+mkdirSync(shots, { recursive: true });
+
+const run = (...words) => execFileSync(gar, words, { encoding: 'utf8', cwd: work, maxBuffer: 1 << 28 });
+const json = (...words) => JSON.parse(run(...words, '--json'));
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+});
+const problems = [];
+
+async function open(url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  page.on('console', (m) => { if (m.type() === 'error') problems.push(`console: ${m.text()}`); });
+  page.on('pageerror', (e) => problems.push(`page: ${e.message}`));
+  page.on('request', (r) => { if (!/^(file|data|blob):/.test(r.url())) problems.push(`asked for ${r.url()}`); });
+  await page.goto(url);
+  return page;
+}
+
+const text = (page, selector) => page.locator(selector).innerText();
+const answered = (page, matches) => page.waitForFunction(([source]) => {
+  const answer = document.querySelector('#answer');
+  return answer && !answer.textContent.includes('computing') && new RegExp(source).test(answer.textContent);
+}, [matches.source], { timeout: PATIENCE });
+const sentenceOf = (page) => text(page, '#answer .sentence');
+const loaded = (page) => page.waitForFunction(() => document.querySelector('#curve .line') && !document.querySelector('.stale'), null,
+                                              { timeout: PATIENCE });
+
+async function noOverflow(page, where) {
+  const [scroll, width] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  assert.ok(scroll <= width, `${where}: the page is ${scroll} pixels wide in a window of ${width}`);
+}
+
+async function accessible(page, where) {
+  await page.evaluate(`${axe}; 0`);
+  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  const serious = found.violations.filter((v) => ['serious', 'critical'].includes(v.impact));
+  assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 120)).join(' | ')}`), [], where);
+  return found.violations.map((v) => `${v.impact}: ${v.id}`);
+}
+
+async function say(what, work_) {
+  const begin = performance.now();
+  await work_();
+  console.log(`ok  ${what} (${((performance.now() - begin) / 1000).toFixed(1)} s)`);
+}
+
+run('explore', '-t', 'tree:16x24', '--page', join(folder, 'gar.html'), '-o', 'page.html');
+const url = pathToFileURL(join(work, 'page.html')).href;
+let page = await open(url);
+
+await say('the answer is that of gar predict', async () => {
+  await answered(page, /fastest/);
+  const truth = json('predict', '-t', 'tree:16x24', '--size', '400MB');
+  const shown = await sentenceOf(page);
+  assert.ok(shown.startsWith(truth.best), shown);
+  assert.ok(shown.includes(`${Number(truth.results[0].seconds.toPrecision(4))} s`), shown);
+  await loaded(page);
+  assert.equal(await page.locator('#bars .label').count(), truth.results.length);
+  await page.screenshot({ path: join(shots, 'wide-light.png'), fullPage: true });
+});
+
+await say('screen readers: no serious finding', async () => {
+  const rest = await accessible(page, 'light');
+  if (rest.length > 0) console.log(`    other findings: ${rest.join(', ')}`);
+});
+
+await say('a degraded link, and a cut one', async () => {
+  const before = await sentenceOf(page);
+  await page.locator('#picture [data-name="rack0"]').click();
+  await page.fill('#share', '25');
+  await page.click('#degrade');
+  await page.waitForSelector('#edits');
+  await page.waitForFunction((old) => document.querySelector('#answer .sentence').innerText !== old, before);
+  assert.match(await text(page, '#edits'), /rack0 at 25%/);
+  assert.equal(await page.locator('#picture .link.worse').count(), 1);
+  await page.screenshot({ path: join(shots, 'degraded.png') });
+  await page.locator('#picture [data-name="rack1"]').click();
+  await page.click('#cut');
+  await answered(page, /360 ranks/);
+  await page.click('#undo');
+  await answered(page, /384 ranks/);
+  await page.click('#undo');
+  await page.waitForFunction((old) => document.querySelector('#answer .sentence').innerText === old, before);
+});
+
+await say('the keyboard reaches the picture, the chart and the sliders', async () => {
+  await page.locator('#picture [data-name="rack0"]').focus();
+  await page.keyboard.press('Enter');
+  assert.match(await text(page, '#panel legend'), /rack0/);
+  await page.focus('#repeat');
+  await page.fill('#repeat', '4');
+  await page.keyboard.press('Enter');
+  await page.locator('#repeat').blur();
+  await answered(page, /96 ranks/);
+  await page.click('#undo');
+  await answered(page, /384 ranks/);
+  await loaded(page);
+  await page.focus('#curve');
+  await page.keyboard.press('ArrowRight');
+  assert.match(await text(page, '.readout'), /gentree/);
+});
+
+await say('a slider moves the answer', async () => {
+  const before = await sentenceOf(page);
+  await page.focus('#p-epsilon');
+  for (let i = 0; i < 30; i += 1) await page.keyboard.press('PageUp');
+  await page.waitForFunction((old) => document.querySelector('#answer .sentence').innerText !== old, before);
+  assert.match(await text(page, '#edits'), /incast/);
+});
+
+await say('a link brings everything back', async () => {
+  await answered(page, /fastest/);
+  await page.locator('#exports #share').click();
+  await page.waitForSelector('#permalink');
+  const link = await page.inputValue('#permalink');
+  const other = await open(link);
+  await answered(other, /fastest/);
+  assert.equal(await sentenceOf(other), await sentenceOf(page));
+  await other.context().close();
+});
+
+await say('what is exported is what the program prints', async () => {
+  page = await open(url);
+  await answered(page, /fastest/);
+  await loaded(page);
+  await page.waitForFunction(() => !document.querySelector('#save-csv').disabled);
+  const download = async (id) => {
+    const [file] = await Promise.all([page.waitForEvent('download'), page.click(id)]);
+    const path = join(work, file.suggestedFilename());
+    await file.saveAs(path);
+    return path;
+  };
+  assert.equal(readFileSync(await download('#save-json'), 'utf8'), run('predict', '-t', 'tree:16x24', '--size', '400MB', '--json'));
+  run('verify', await download('#save-plan'));
+  assert.match(readFileSync(await download('#save-svg'), 'utf8'), /^<svg [\s\S]*polyline/);
+  assert.equal(readFileSync(await download('#save-png')).subarray(1, 4).toString(), 'PNG');
+  assert.match(readFileSync(await download('#save-csv'), 'utf8'), /^bytes,count,algorithm[^\n]*\n256,64,/);
+  assert.ok(JSON.parse(readFileSync(await download('#save-trace'), 'utf8')).traceEvents.length > 10);
+  const network = await download('#save-network');
+  assert.equal(json('topo', 'show', network).num_servers, 384);
+  for (const command of (await text(page, '#command')).trim().split('\n')) {
+    assert.ok(command.startsWith('gar '), command);
+    run(...command.split(' ').slice(1));
+  }
+});
+
+await say('a plan as a film', async () => {
+  await page.fill('#topology', 'tree:2x4');
+  await page.click('#load');
+  await answered(page, /8 ranks/);
+  await page.selectOption('#movie-algorithm', 'cps');
+  await page.click('#movie-run');
+  await page.waitForSelector('#scrub');
+  await page.locator('#scrub').fill('250');
+  const words = await text(page, '#movie-words');
+  assert.match(words, /link of|senders/);
+  assert.ok((await page.locator('#film .link.busy, #film .link.incast').count()) > 0);
+  assert.ok((await page.locator('#film .chunk').count()) > 0);
+  await page.locator('#movie').scrollIntoViewIfNeeded();
+  await page.locator('#movie').screenshot({ path: join(shots, 'film.png') });
+  await page.locator('#scrub').fill('900');
+  assert.notEqual(await text(page, '#movie-words'), words);
+});
+
+await say('the heat map', async () => {
+  await page.click('#heat button');
+  await page.waitForFunction(() => document.querySelectorAll('table.heat tbody tr').length >= 4 && !document.querySelector('#heat button').disabled);
+  assert.equal(await page.locator('table.heat thead th').count(), 9);
+  await page.locator('#heat').screenshot({ path: join(shots, 'heat.png') });
+});
+
+const files = (...list) => page.setInputFiles('input[type=file]', list);
+const diagnosis = (matches) => page.waitForFunction(([source]) => new RegExp(source).test(document.querySelector('#diagnosis')?.textContent ?? ''), [matches.source]);
+
+await say('files: a profile, a benchmark and its diagnosis, a plan', async () => {
+  await files(join(root, 'tests/golden/data/profile.json'));
+  await diagnosis(/measured/);
+  await page.waitForSelector('#sliders input.measured');
+  await files(join(root, 'tests/golden/data/nccl.txt'));
+  await diagnosis(/bandwidth is down/);
+  assert.ok((await page.locator('#diagnosis .verdict-slow').count()) > 0);
+  await page.waitForSelector('#curve .measured');
+  await page.screenshot({ path: join(shots, 'diagnosis.png'), fullPage: true });
+  run('plan', '-t', 'star:8', '--count', '1e6', '-o', 'star.json');
+  await files(join(work, 'star.json'));
+  await diagnosis(/every rank ends with every contribution/);
+});
+
+await say('files can be dropped', async () => {
+  await page.evaluate(() => {
+    const data = new DataTransfer();
+    data.items.add(new File(['# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n1024    9.5\n'], 'osu<b>.txt'));
+    document.querySelector('main').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
+  });
+  await diagnosis(/osu<b>\.txt/);
+});
+
+await say('hostile files: a message, no script, and the page lives', async () => {
+  const evil = '<img src=x onerror="window.evil=1"><script>window.evil=1</script>';
+  const link = { beta: 1e-9, epsilon: 0, incast_threshold: 9 };
+  const node = { alpha: 1e-6, ...link, gamma: 1e-10, delta: 1e-10 };
+  const hostile = [
+    { name: `${evil.replaceAll('/', '')}.json`, mimeType: 'application/json', buffer: Buffer.from(JSON.stringify({
+      schema: 'gar.topology/1', name: evil, tree: { name: 'r', alpha: 0, children: [{ name: '<script>window.evil=1<\\script>', repeat: 3, ...node }] } })) },
+    { name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from(`# allreduce ${evil}\n# size count type redop root time algbw busbw #wrong\n`) },
+    { name: 'deep.json', mimeType: 'application/json', buffer: Buffer.from('['.repeat(200_000)) },
+    { name: 'empty', mimeType: 'text/plain', buffer: Buffer.from('') },
+    { name: 'zeros', mimeType: 'text/plain', buffer: Buffer.alloc(5_000_000) },
+  ];
+  for (const file of hostile) {
+    await files(file);
+    await page.waitForFunction((name) => {
+      const box = document.querySelector('#diagnosis');
+      return box?.querySelector('h3').textContent === name && !box.textContent.includes('reading ...');
+    }, file.name);
+  }
+  const big = join(work, 'nothing.bin');
+  writeFileSync(big, Buffer.alloc(100 << 20));
+  await files(big);
+  await diagnosis(/nothing\.bin: has 104\.9 MB/);
+  rmSync(big);
+  let number = 0;
+  for (const kind of readdirSync(join(root, 'tests/fuzz/corpus'))) {
+    const corpus = join(root, 'tests/fuzz/corpus', kind);
+    const all = statSync(corpus).isDirectory() ? readdirSync(corpus) : [];
+    for (const name of all.slice(0, 12)) {
+      await files({ name, mimeType: 'text/plain', buffer: readFileSync(join(corpus, name)) });
+      await page.waitForFunction((shown) => {
+        const box = document.querySelector('#diagnosis');
+        return box?.querySelector('h3').textContent === shown && !box.textContent.includes('reading ...');
+      }, name);
+      number += 1;
+    }
+  }
+  console.log(`    ${number} files of the fuzz corpora`);
+  assert.equal(await page.evaluate(() => window.evil), undefined);
+  await page.fill('#topology', 'star:5');
+  await page.click('#load');
+  await answered(page, /5 ranks/);
+});
+
+await say('what makes no sense is said', async () => {
+  await page.fill('#topology', 'tree:<b>x');
+  await page.click('#load');
+  await page.waitForSelector('#answer .error');
+  await page.fill('#topology', 'ss24');
+  await page.click('#load');
+  await answered(page, /24 ranks/);
+});
+
+await say('narrow and dark', async () => {
+  const narrow = await open(url, { viewport: { width: 400, height: 800 }, colorScheme: 'dark' });
+  await answered(narrow, /fastest/);
+  await loaded(narrow);
+  await noOverflow(narrow, 'narrow');
+  await narrow.screenshot({ path: join(shots, 'narrow-dark.png'), fullPage: true });
+  await accessible(narrow, 'dark');
+  await narrow.context().close();
+  const dark = await open(url, { colorScheme: 'dark' });
+  await answered(dark, /fastest/);
+  await loaded(dark);
+  await noOverflow(dark, 'wide');
+  await dark.screenshot({ path: join(shots, 'wide-dark.png') });
+  await dark.context().close();
+});
+
+await say('a network that was measured is inside of its page', async () => {
+  run('explore', '-p', join(root, 'data/profiles/june.json'), '--size', '64MiB', '--page', join(folder, 'gar.html'), '-o', 'measured.html');
+  const measured = await open(pathToFileURL(join(work, 'measured.html')).href);
+  await answered(measured, /fastest/);
+  const truth = json('predict', '-p', join(root, 'data/profiles/june.json'), '--size', '64MiB');
+  assert.ok((await sentenceOf(measured)).startsWith(truth.best));
+  await measured.waitForSelector('#sliders input.measured');
+  await measured.context().close();
+});
+
+await say('an address from anywhere', async () => {
+  const odd = await open(`${url}#s=AAAA`);
+  await answered(odd, /fastest/);
+  await odd.context().close();
+});
+
+await say('a report: nothing loaded, nothing run', async () => {
+  writeFileSync(join(work, 'today.txt'), readFileSync(join(root, 'tests/golden/data/nccl.txt')));
+  run('report', join(root, 'data/measurements/15-cubic.json'), 'today.txt', '-o', 'report.html', '--title', '<script>window.evil=1</script>');
+  const report = pathToFileURL(join(work, 'report.html')).href;
+  for (const [name, options] of [['report-light', {}], ['report-dark-narrow', { colorScheme: 'dark', viewport: { width: 400, height: 800 } }]]) {
+    const shown = await open(report, options);
+    await shown.waitForSelector('svg');
+    assert.equal(await shown.evaluate(() => window.evil), undefined);
+    await noOverflow(shown, name);
+    await accessible(shown, name);
+    await shown.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+    await shown.context().close();
+  }
+});
+
+await say('times to answer', async () => {
+  for (const [network, ranks] of [['ss24', '24'], ['sym384', '384'], ['cdc384', '384'], ['tree:10x100x10', '10,000'], ['million-servers', '1,000,000']]) {
+    await page.fill('#topology', network);
+    const begin = performance.now();
+    await page.click('#load');
+    await page.waitForSelector(`#answer[data-network="${network}"]`);
+    await answered(page, new RegExp(`(^|[^0-9,])${ranks} ranks`));
+    const shown = performance.now() - begin;
+    console.log(`    ${network}: ${/answered in \d+ ms/.exec(await text(page, '#answer'))?.[0]}; shown after ${Math.round(shown)} ms`);
+  }
+});
+
+await browser.close();
+rmSync(work, { recursive: true });
+assert.deepEqual(problems, []);
+console.log(`all well; screenshots in ${shots}`);
