@@ -17,6 +17,7 @@
 #include "gar/fit.hpp"
 #include "gar/format.hpp"
 #include "gar/language.hpp"
+#include "gar/link_limit.hpp"
 #include "gar/model.hpp"
 #include "gar/plan.hpp"
 #include "gar/plan_io.hpp"

@@ -55,11 +55,12 @@ struct SlowServer {
 
 /// How far a simulation is.
 struct SimulationProgress {
-  double seconds = 0;     ///< simulated so far
-  double flows_done = 0;  ///< messages that have arrived
-  double flows = 0;       ///< messages of the whole run
-  double estimate_s =
-      0;  ///< real seconds that the whole run takes, roughly and at most; 0: where classes are simulated
+  double seconds = 0;             ///< simulated so far
+  double flows_done = 0;          ///< messages that have arrived
+  double flows = 0;               ///< messages of the whole run
+  std::int64_t rank_classes = 0;  ///< ranks that are simulated; each stands for all that are like it
+  /// Real seconds that the whole run takes, roughly and at most; 0 where classes are simulated.
+  double estimate_s = 0;
 };
 
 /// One link direction. A class of `count` links that behave alike is named by its first one.
@@ -131,9 +132,10 @@ struct SimulationOptions {
   std::vector<LinkCondition> links;                   ///< links that are slow, shared or failed
   double jitter = 0;       ///< mean of a random extra share of every step's latency and of every calculation
   std::uint64_t seed = 1;  ///< of the jitter: the same seed gives the same delays, whatever the plan or engine
-  /// 0: exact. Else rates are found again only where the load of a link, or the rate of what it limits, would change by
-  /// more than this share: a link never carries more than (1 + tolerance) times its capacity for it; 0 to
-  /// kMaxTolerance.
+  /// 0: exact. Else parameters of nodes of one height that differ by at most this share count as equal, in the middle
+  /// between them, so that there are more classes; where flows are simulated, rates are found again only where the load
+  /// of a link, or the rate of what it limits, would change by more than this share: a link never carries more than
+  /// (1 + tolerance) times its capacity for it. 0 to kMaxTolerance.
   double tolerance = 0;
   bool keep_path = true;  ///< record the critical path (80 bytes for every step of a rank, up to kMaxPathRecords)
   SimulationObserver* observer = nullptr;  ///< told what happens; may be null; must outlive the run

@@ -24,11 +24,29 @@ namespace gar {
 namespace {
 
 constexpr std::string_view kGather = "gather";
+constexpr const char* kRing = "ring";
+constexpr double kMostOverlap = 1.5;  // a ring further behind is not worth a look: overlapping stages cost less
 constexpr double kWordBytes = 8.0 * kTurnBits;  // behind a vector, where the communicator explores
 constexpr double kFarOff = 8;                   // times the predicted time of the model's choice: not worth a look
 
 int size_class_of(std::int64_t bytes) {
   return std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 1)));
+}
+
+constexpr double kChunkSeconds = 5e-3;
+constexpr std::int64_t kLeastOnSlowLinks = 16 << 10;
+
+/// Bytes of a chunk at least: what the transport says, which is for the links of usual networks. Where all links are so
+/// slow that this takes long, what the fastest of them carries in some milliseconds is worth a chunk.
+std::int64_t least_chunk(const Topology& topology, std::int64_t bytes) {
+  if (bytes == std::numeric_limits<std::int64_t>::max()) return bytes;  // chunks gain nothing here
+  double fastest = std::numeric_limits<double>::infinity();
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    if (topology.node(id).is_server()) fastest = std::min(fastest, topology.node(id).uplink.beta);
+  }
+  if (!(fastest > 0)) return bytes;
+  const double in_time = std::min(4 / fastest * kChunkSeconds, static_cast<double>(bytes));
+  return std::min(bytes, std::max(kLeastOnSlowLinks, static_cast<std::int64_t>(in_time)));
 }
 
 /// Floats of a vector in the middle of a class.
@@ -155,7 +173,7 @@ Chooser::Chooser(const CommunicatorOptions& options, const Topology& default_top
       overlap_(options.overlap),
       topology_(options.topology ? *options.topology : default_topology),
       near_(!options.topology && short_vectors.network ? *short_vectors.network : topology_),
-      least_chunk_bytes_(least_chunk_bytes) {
+      least_chunk_bytes_(least_chunk(topology_, least_chunk_bytes)) {
   check_topology(topology_, num_ranks);
   check_algorithm_text(algorithm_, num_ranks);
   const bool has_choice = latency_bytes_ < 0 && !plan_ && (algorithm_.empty() || algorithm_ == kGather);
@@ -236,18 +254,20 @@ std::vector<ChosenPlan> Chooser::others(std::int64_t bytes, int most, const std:
   // What the model knows least about is worth a look: the gather of the transport, plans that end in exchanges, and
   // where links suffer from incast a ring, in which nobody has a second sender.
   if (end_of(floats) <= quick_.max_bytes) names.emplace_back(kGather);
-  if (has_incast(topology_)) names.emplace_back("ring");
+  if (has_incast(topology_)) names.emplace_back(kRing);
   names.insert(names.end(), {"recursive-doubling", "recursive-multiplying"});
   names.insert(names.end(), first.others.begin(), first.others.end());
-  const double longest =
-      first.priced ? kFarOff * first.seconds(Collective::kAllReduce, floats) : std::numeric_limits<double>::infinity();
+  const double nearest = first.seconds(Collective::kAllReduce, floats);
+  const double longest = first.priced ? kFarOff * nearest : std::numeric_limits<double>::infinity();
   std::vector<ChosenPlan> out;
   std::vector<std::uint64_t> known{nameless_fingerprint(first)};
   for (const std::string& name : names) {
     if (std::cmp_greater_equal(out.size(), most)) break;
     try {
       ChosenPlan plan = make(floats, name);
-      if (name != wanted && plan.seconds(Collective::kAllReduce, floats) > longest) continue;
+      const double seconds = plan.seconds(Collective::kAllReduce, floats);
+      if (name != wanted && seconds > longest) continue;
+      if (name == kRing && name != wanted && seconds > kMostOverlap * nearest) continue;
       const std::uint64_t fingerprint = nameless_fingerprint(plan);
       const auto has_its_name = [&](const ChosenPlan& other) { return other.name == plan.name; };
       if (std::find(known.begin(), known.end(), fingerprint) != known.end() || has_its_name(first) ||

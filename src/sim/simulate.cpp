@@ -8,6 +8,7 @@
 
 #include "gar/errors.hpp"
 #include "gar/limits.hpp"
+#include "sim/alike.hpp"
 #include "sim/engine/job.hpp"
 #include "sim/engine/run.hpp"
 #include "sim/network.hpp"
@@ -57,10 +58,12 @@ Simulation run(World world, const sim::Job& job, SimulationEngine engine) {
 
 }  // namespace
 
-Simulation simulate(const Plan& plan, const Topology& topology, double size_floats, const SimulationOptions& options) {
-  check(plan, topology, size_floats, options);
+Simulation simulate(const Plan& plan, const Topology& given, double size_floats, const SimulationOptions& options) {
+  check(plan, given, size_floats, options);
   const PlanIndex index(plan);
-  const sim::Network network(topology, options);
+  std::optional<Topology> alike;
+  if (options.tolerance > 0) alike = sim::with_alike_nodes(given, options.tolerance);
+  const sim::Network network(alike ? *alike : given, options);
   const sim::StageTable stages(index);
   const sim::Job job{.network = network,
                      .stages = stages,

@@ -51,7 +51,9 @@ harmless paper.html
 grep -q 'within its tolerances' paper.html || fail "no verdict"
 "$gar" fit --from "$root/data/measurements/15-cubic.json" --validate --html fit.html >/dev/null
 harmless fit.html
-grep -q 'TCP segments sent again' fit.html || fail "no cause of incast"
+for what in 'TCP segments sent again' 'Measured and predicted, on what was not fitted' 'What was not fitted is predicted within'; do
+  grep -q "$what" fit.html || fail "the page of a fit does not say: $what"
+done
 "$gar" bench --local 2 -b 4KiB -e 8KiB -n 2 -w 1 --algo ring,auto --html bench.html >/dev/null
 harmless bench.html
 grep -q '<polyline' bench.html && grep -q 'gar bench --local 2' bench.html || fail "no curve, or no command"

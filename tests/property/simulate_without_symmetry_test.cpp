@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
+#include "gar/planner.hpp"
 #include "gar/simulate.hpp"
 #include "gar/topology.hpp"
 #include "support/naive_simulator.hpp"
@@ -87,6 +89,60 @@ TEST(WithoutSymmetry, AgreesWithTheNaiveSimulator) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     check(seed, false);
     check(seed, true);
+  }
+}
+
+// Racks of servers whose parameters differ by up to `share` from those of the paper.
+Topology nearly_equal(std::mt19937_64& random, const std::vector<std::int64_t>& racks, double share) {
+  std::vector<Node> nodes;
+  const auto vary = [&](double& value) { value *= std::uniform_real_distribution<double>(1, 1 + share)(random); };
+  const auto add = [&](Node node) {
+    for (double* value : {&node.alpha, &node.uplink.beta, &node.uplink.epsilon, &node.server.gamma, &node.server.delta})
+      vary(*value);
+    nodes.push_back(std::move(node));
+    return ChildRun{static_cast<NodeId>(nodes.size()) - 1, 1};
+  };
+  const PaperParams paper;
+  Node root;
+  root.alpha = paper.alpha;
+  for (const std::int64_t servers : racks) {
+    Node rack;
+    rack.alpha = paper.alpha;
+    rack.uplink = paper.inner_link;
+    for (std::int64_t i = 0; i < servers; ++i) {
+      Node server;
+      server.alpha = paper.alpha;
+      server.uplink = paper.server_link;
+      server.server = paper.server;
+      rack.children.push_back(add(std::move(server)));
+    }
+    root.children.push_back(add(std::move(rack)));
+  }
+  const ChildRun top = add(std::move(root));
+  return Topology("nearly equal", nodes, top.node);
+}
+
+// Within the tolerance all servers are alike: they are one class, and times are off by no more than the tolerance.
+TEST(WithoutSymmetry, NearlyEqualServersAreOneClass) {
+  constexpr double kTolerance = 1e-2;
+  for (std::uint64_t seed = 1; seed <= test::in_slow_build<std::uint64_t>(3, 20); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const std::int64_t racks = 2 + static_cast<std::int64_t>(seed % 3);
+    const Topology topology = nearly_equal(random, std::vector<std::int64_t>(static_cast<std::size_t>(racks), 6), 9e-3);
+    for (const char* name : {"cps", "ring", "rhd", "gentree"}) {
+      const Plan plan =
+          gar::plan({.topology = topology, .size_floats = 1e7, .algorithms = {parse_algorithm(name)}}).plan;
+      SimulationOptions options;
+      const Simulation exact = simulate(plan, topology, 1e7, options);
+      options.tolerance = kTolerance;
+      const Simulation rough = simulate(plan, topology, 1e7, options);
+      EXPECT_TRUE(test::is_close(rough.seconds, exact.seconds, kTolerance)) << name;
+      EXPECT_EQ(rough.flows_done, exact.flows_done) << name;
+      if (std::string(name) != "cps") continue;
+      EXPECT_EQ(exact.rank_classes, racks * 6);
+      EXPECT_EQ(rough.rank_classes, 1);
+    }
   }
 }
 

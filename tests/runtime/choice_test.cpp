@@ -80,5 +80,20 @@ TEST(Choice, GathersWhatIsShortAndExploresTheRest) {
   EXPECT_FALSE(Chooser(given, memory, 8, 1 << 20, {quick, {}}).choose(Collective::kAllReduce, 1 << 20).quick);
 }
 
+// Eight servers with 25 Mbit/s, one of them with 5: the 400 kB must cross its cable once each way, 640 ms. In one piece
+// nothing is better than a ring; a plan with shares that fit needs chunks, and on links like these 16 KiB are worth
+// one.
+TEST(Choice, CutsShortVectorsWhereLinksAreSlow) {
+  const auto server = [](const char* name, double beta) {
+    return Node{name, 1e-4, {beta, 1e-8, 4}, {1e-10, 1e-10, 1e-5}, {}};
+  };
+  const Topology star("slow cable",
+                      {server("host", 1.28e-6), server("slow", 6.4e-6), {"root", 1e-4, {}, {}, {{0, 7}, {1, 1}}}}, 2);
+  Chooser chooser({}, star, 8, 256 << 10);
+  const ChosenPlan chosen = chooser.choose(Collective::kAllReduce, 400'000);
+  EXPECT_GT(chosen.plan->plan.num_chunks, 4);
+  EXPECT_LT(chosen.priced->cost(1e5).total(), 0.8);
+}
+
 }  // namespace
 }  // namespace gar

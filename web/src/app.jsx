@@ -14,6 +14,8 @@ import { cleaned, commandLine, fromFragment, networkFields, toFragment } from '.
 import { bytes, count, DTYPES, elements, parseBytes, percent, seconds, short } from './units.js';
 
 const MOST_FILE_BYTES = 12e6;
+const FEW = 64; // servers up to which all algorithms are priced in a moment
+const HUGE = 1e5; // servers above which only some algorithms are compared
 const LARGE = 1000; // servers above which answers take longer than a moment
 const CURVE = Array.from({ length: 14 }, (_, i) => 256 * 4 ** i); // bytes: 256 B to 17 GB
 const NAMES = ['tree:16x24', 'ss24', 'ss32', 'sym384', 'sym512', 'asy384', 'cdc384', 'star:12@100Gbit/s,2us', 'leafspine:4x16x24',
@@ -28,12 +30,14 @@ export function sentence(answer, networkName) {
   return `${best.algorithm}${words.best ? ` (${words.best})` : ''} is fastest: ${seconds(best.seconds)}${limit}.`;
 }
 
-function Answer({ answer, error, busy, onCancel, profile, size }) {
+function Answer({ answer, first, error, busy, onCancel, profile, size }) {
   const correction = profile?.corrections?.find((c) => c.from_bytes <= size && size < c.to_bytes);
   return (
     <section id="answer" data-network={answer?.topology} aria-labelledby="answer-title" aria-live="polite">
       <h2 id="answer-title" class="hidden">The answer</h2>
-      {error ? <p class="error" role="alert">{error}</p> : answer && (
+      {error ? <p class="error" role="alert">{error}</p> : first ? (
+        <p class="sentence first">{count(first.num_ranks)} ranks: {first.words.seconds} or less ({first.best}). Looking for better plans ...</p>
+      ) : answer && (
         <>
           <p class="sentence">{sentence(answer, answer.topology)}</p>
           {answer.words.why && <p>{answer.words.why}.</p>}
@@ -44,7 +48,7 @@ function Answer({ answer, error, busy, onCancel, profile, size }) {
           {answer.words.parameters && <p class="quiet">{answer.words.parameters}</p>}
         </>
       )}
-      <p class="quiet status">{busy ? <>computing ... <button type="button" onClick={onCancel}>Cancel</button></>
+      <p class="quiet status">{busy ? <>{first ? `first answer in ${Math.round(first.ms)} ms, ` : ''}computing ... <button type="button" onClick={onCancel}>Cancel</button></>
         : answer && `${count(answer.num_ranks)} ranks, answered in ${Math.round(answer.ms)} ms`}</p>
     </section>
   );
@@ -180,6 +184,7 @@ export function App({ core, start }) {
   const [state, setState] = useState(start);
   const [net, setNet] = useState(null);
   const [answer, setAnswer] = useState(null);
+  const [first, setFirst] = useState(null);
   const [error, setError] = useState('');
   const [busy, setBusy] = useState(false);
   const [curve, setCurve] = useState(null);
@@ -216,6 +221,7 @@ export function App({ core, start }) {
     const isOld = () => run.current !== mine;
     (async () => {
       setBusy(true);
+      setFirst(null);
       setError('');
       // What nobody waits for any more would only be in the way.
       core.cancel('predict');
@@ -226,10 +232,16 @@ export function App({ core, start }) {
         setNet(next);
         const question = { ask: 'predict', words: true, ...fields, model: state.model, dtype: state.dtype,
                            count: String(elements(state.bytes, state.dtype)) };
-        if (next.num_servers > 1e5) question.algo = 'gentree+,ring,rhd,hcps';
+        if (next.num_servers > HUGE) question.algo = 'gentree+,ring,rhd,hcps';
+        // What is found at once, and then the best of all.
+        const algo = next.num_servers > HUGE ? 'ring,cps' : 'gentree,ring,rhd,cps';
+        const soon = next.num_servers > FEW ? await core.ask({ ...question, quick: true, algo }, { key: 'predict' }) : null;
+        if (isOld()) return;
+        setFirst(soon);
         const got = await core.ask({ ...question, quick: true }, { key: 'predict' });
         if (isOld()) return;
         setAnswer(got);
+        setFirst(null);
         setBusy(false);
         // Where the choice changes takes longer, and nobody has to wait for it.
         if (next.num_servers <= 1e4) {
@@ -256,7 +268,7 @@ export function App({ core, start }) {
         const rows = [];
         const groups = first ? CURVE.map((b) => [b]) : [CURVE];
         for (const [i, group] of groups.entries()) {
-          const more = net?.num_servers > 1e5 ? { algo: 'gentree+,ring,rhd' } : {};
+          const more = net?.num_servers > HUGE ? { algo: 'gentree+,ring,rhd' } : {};
           rows.push(...(await ask(group, more)).rows);
           if (isOld) return;
           setCurve({ rows: [...rows] });
@@ -361,7 +373,7 @@ export function App({ core, start }) {
     <>
       <header><h1>What does AllReduce cost on this network?</h1></header>
       <main>
-        <Answer answer={answer} error={error} busy={busy} onCancel={cancel} profile={profile} size={state.bytes} />
+        <Answer answer={answer} first={busy ? first : null} error={error} busy={busy} onCancel={cancel} profile={profile} size={state.bytes} />
         <div class="left">
           <NetworkInput state={state} net={net} onChange={change} onFiles={takeFiles} />
           <Diagnosis found={found} />
@@ -381,7 +393,7 @@ export function App({ core, start }) {
             {curveStatus && <p class="quiet" aria-live="polite">{curveStatus}{' '}
               {curveStatus.includes(' of ') && <button type="button" onClick={() => core.cancel('curve')}>Cancel</button>}</p>}
           </section>
-          {answer && !error && <section aria-labelledby="bars-title"><h2 id="bars-title">Where the time goes</h2>
+          {answer && !error && <section aria-labelledby="bars-title" class={busy ? 'stale' : ''}><h2 id="bars-title">Where the time goes</h2>
             <Bars results={answer.results} /></section>}
           <Heat core={core} network={net?.network} fields={fields} model={state.model} />
           {tree && <Movie core={core} tree={tree} fields={fields} state={state} counts={asked} />}

@@ -89,7 +89,7 @@ try {
   await browser.send('WebDriver:SetWindowRect', { width: 1280, height: 1000 });
   const url = pathToFileURL(resolve(page)).href;
   await browser.send('WebDriver:Navigate', { url });
-  const sentence = () => browser.script('return document.querySelector("#answer .sentence")?.textContent ?? ""');
+  const sentence = () => browser.script('return document.querySelector("#answer .sentence:not(.first)")?.textContent ?? ""');
   const first = await waitFor('the answer', sentence);
   assert.match(first, /fastest/);
   await waitFor('the chart', () => browser.script('return document.querySelectorAll("#curve .line").length > 3'));

@@ -4,12 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 
 #include "apps/gar/cli/installed.hpp"
 #include "apps/gar/cli/network.hpp"
@@ -72,10 +73,16 @@ void open_in_browser(const std::string& path) {
     }
     _exit(127);
   }
+  // Some openers stay as long as the browser does: what has not failed by then has opened it.
+  constexpr auto kPatience = std::chrono::seconds(2);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
   int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  pid_t ended = 0;
+  while (ended == 0 && std::chrono::steady_clock::now() < end) {
+    ended = waitpid(pid, &status, WNOHANG);
+    if (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+  if (ended == pid && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
     throw std::runtime_error(
         fmt::format("--open: no browser could be started (xdg-open); open {} by hand", escaped(path)));
   }

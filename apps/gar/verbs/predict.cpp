@@ -57,6 +57,7 @@ std::vector<const PredictRow*> shown_rows(const PredictAnswer& answer, bool hide
   return out;
 }
 
+constexpr double kNearlyEqual = 1.002;      // of two algorithms: chunks are counted to a thousandth
 constexpr double kNotableDifference = 0.2;  // of the simulator's time from the model's
 
 // What the simulator makes of rows, as long as that is a matter of milliseconds. The bounds are numbers of servers,
@@ -150,7 +151,6 @@ void print_best(const std::vector<const PredictRow*>& rows, const AnswerStyle& s
   const auto contestant = [](const PredictRow& row) {
     return Contestant{row.algorithm(), row.best_terms(), row.best_chunks()};
   };
-  constexpr double kNearlyEqual = 1.002;  // chunks are counted to a thousandth
   std::vector<std::string> equals;
   const PredictRow* other = nullptr;
   for (const PredictRow* row : rows) {
@@ -261,7 +261,7 @@ void print_sizes(const Topology& topology, const std::vector<VectorSize>& sizes,
                             Cell(rows.front().algorithm(), Paint::kGreen), Cell(format_seconds(best), Paint::kBold)};
     // The same plan under another name is no second best.
     const auto second = std::find_if(rows.begin(), rows.end(),
-                                     [&](const PredictRow& row) { return row.best_seconds() > best * (1 + 1e-9); });
+                                     [&](const PredictRow& row) { return row.best_seconds() > best * kNearlyEqual; });
     if (second != rows.end()) {
       cells.insert(cells.end(), {Cell(second->algorithm()), Cell(format_seconds(second->best_seconds())),
                                  Cell(best > 0 ? times_words(second->best_seconds() / best) : "-")});

@@ -21,8 +21,10 @@ void add_simulation_options(CLI::App& verb, SimulationArgs& args) {
       ->type_name("E")
       ->check(CLI::IsMember({"auto", "flows", "classes", "graph"}))
       ->capture_default_str();
-  verb.add_option("--tolerance", args.tolerance,
-                  "Change rates only where the load of a link would change by more than this share, 0 (exact) to 0.1")
+  verb.add_option(
+          "--tolerance", args.tolerance,
+          "Servers and links that differ by no more than this share count as equal, and rates that would change "
+          "by less stay; 0 (exact) to 0.1")
       ->type_name("SHARE")
       ->capture_default_str();
   const auto add = [&](Kind kind, std::vector<std::string>& list, const char* what) {

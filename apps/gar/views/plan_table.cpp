@@ -35,10 +35,13 @@ DecisionTableRequest table_request(const PlanTableArgs& args, DataType dtype) {
     throw UsageError(fmt::format("{} '{}': FROM must be at least 1 {} and TO larger than it", flag, text,
                                  is_bytes ? "element" : ""));
   }
-  return {.plan = {.topology = load_network(args.network).topology,
+  const Network network = load_network(args.network);
+  return {.plan = {.topology = network.topology,
                    .algorithms = args.algorithms,
                    .model = args.model,
-                   .policy = args.policy},
+                   .policy = args.policy,
+                   .quick_gather = message_gather(network.topology.num_servers()),
+                   .overlap = network.profile ? overlap_of(*network.profile) : 1},
           .from = from,
           .to = to,
           .element_bytes = size_of(dtype),

@@ -77,6 +77,7 @@ class Run {
     return {.seconds = timeline_.now,
             .flows_done = flows_.num_delivered(),
             .flows = num_flows_,
+            .rank_classes = world_.num_ranks(),
             .estimate_s = World::kMemoises ? 0 : num_flows_ * world_.num_links() * kSecondsForEach};
   }
   void announce() const;

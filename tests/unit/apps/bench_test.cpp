@@ -411,7 +411,7 @@ TEST(BenchReport, LinesHaveTheColumnsOfTheHeader) {
 TEST(BenchReport, NarrowTablesFitAndAreReadBack) {
   BenchConfig config;
   config.sizes = {4096, 128 << 20};
-  config.cases = {{DataType::kFloat32, ReduceOp::kSum}, {DataType::kBFloat16, ReduceOp::kBxor}};
+  config.cases = {{DataType::kFloat32, ReduceOp::kSum}, {DataType::kBfloat16, ReduceOp::kBxor}};
   BenchLayout layout = bench_layout(config);
   layout.is_wide = false;  // whatever the terminal
   std::vector<BenchResult> results{result_of("auto", 128 << 20, 1.25), result_of("native", 128 << 20, 2.5),

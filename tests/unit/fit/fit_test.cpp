@@ -546,7 +546,7 @@ TEST_F(Diagnose, DoesNotJudgeByARoughProfile) {
 TEST_F(Diagnose, JudgesWhatTheProfileKnows) {
   Profile profile = test::profile_of(kTruth, make_tree({15}));
   std::vector<Observation> results;
-  for (const double size : {1e2, 1e5, 1e6, 1e7}) {
+  for (const double size : {1e2, 1e8, 1e9, 1e10}) {
     Observation one = collective_observation(Collective::kAllReduce, "ring", 15, size);
     const double expected = predict_seconds(one, profile);
     for (int i = 0; i < 6; ++i) profile.residuals.push_back({"cps", size < 1e3 ? 2 * expected : expected, expected});
