@@ -30,19 +30,19 @@ build: setup ## build everything but the benchmarks (PRESET=release|dev|asan|tsa
 
 # In the directory of `make build` and `make test`, but only what it runs: no CUDA, one MPI, no tests.
 demo: setup ## half a minute: fit this machine, plan, prove and run an AllReduce, against MPI's own; one number
-	@scripts/setup.sh openmpi
+	@scripts/setup.sh tcp openmpi
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release) --target gar_demo
 	@build/release/bin/gar demo --html build/demo.html
 
 tour: setup ## the long way round: a network, predictions, a plan, its proof, a simulation, and this machine
-	@scripts/setup.sh openmpi
+	@scripts/setup.sh tcp openmpi
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release) --target gar_demo
 	@scripts/tour.sh build/release/bin/gar
 
 test: setup ## all tests: of whole programs, and property tests; of parts, programs and the runtime under the address and undefined behaviour sanitizers; of threads under the thread sanitizer
-	@scripts/setup.sh simgrid mpi testbed python
+	@scripts/setup.sh simgrid tcp mpi testbed python
 	@scripts/setup.sh clients
 	@scripts/test.sh $(JOBS)
 
@@ -74,7 +74,7 @@ soak: setup ## faults, random collectives and mutated files with new seeds in ev
 	@scripts/soak.sh --hours $(HOURS) --build build/$(PRESET)
 
 bench: setup ## build and run the benchmarks
-	@scripts/setup.sh simgrid mpi
+	@scripts/setup.sh simgrid tcp mpi
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release) --target benchmarks
 	@for program in build/release/bench/bench_*; do \
@@ -83,7 +83,7 @@ bench: setup ## build and run the benchmarks
 
 lint: ## clang-format and clang-tidy, without changing anything
 	@scripts/setup.sh build lint
-	@scripts/setup.sh mpi
+	@scripts/setup.sh tcp mpi
 	@scripts/lint.sh
 
 format: ## format all C++ files
@@ -115,7 +115,7 @@ web-test: web ## what make test leaves out: the page in Chromium and Firefox, an
 	@cd web && node test/walk.mjs ../build/web ../build/release/bin/gar && node test/firefox.mjs ../build/web/gar.html
 
 fuzz: ## libFuzzer on every reader, FUZZ_SECONDS=600 each
-	@scripts/setup.sh build fuzz
+	@scripts/setup.sh build tcp fuzz
 	@$(call CONFIGURE,fuzz)
 	@$(call BUILD,fuzz)
 	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)

@@ -88,6 +88,11 @@ function(gar_write_sbom file)
     _gar_sbom_add(NAME pybind11 VERSION "${pybind11_VERSION}" LICENCE BSD-3-Clause PAGE https://github.com/pybind/pybind11
                   PURL pkg:github/pybind/pybind11 HOW STATIC_LINK WHERE "headers, in the extension of the Python package")
   endif()
+  if(GAR_HAS_TCP)
+    _gar_linkage(how "${OPENSSL_CRYPTO_LIBRARY}")
+    _gar_sbom_add(NAME openssl VERSION "${OPENSSL_VERSION}" LICENCE Apache-2.0 PAGE https://www.openssl.org
+                  PURL pkg:github/openssl/openssl HOW ${how} WHERE "libgar_tcp, libgar_c and the programs: libcrypto")
+  endif()
   foreach(flavour IN LISTS gar_mpi_flavours)
     string(TOUPPER ${flavour} upper)
     list(TRANSFORM GAR_MPI_${upper}_INCLUDES APPEND /mpi.h OUTPUT_VARIABLE headers)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what is missing: setup.sh [build] [lint] [fuzz] [web] [web-test] [simgrid] [openmpi] [mpi] [testbed] [python] [clients]
+# Installs what is missing: setup.sh [build] [lint] [fuzz] [web] [web-test] [simgrid] [tcp] [openmpi] [mpi] [testbed] [python] [clients]
 # [clients-full]
 # (build when nothing is said)
-# Silent when nothing is missing. Uses apt-get, through sudo when not root. Nobody has to have simgrid, openmpi (Open MPI, and
-# what makes the runtime faster), mpi (that, and MPICH), testbed (the virtual cluster), python (the Python package and its tests) or
+# Silent when nothing is missing. Uses apt-get, through sudo when not root. Nobody has to have simgrid, tcp (OpenSSL, for jobs
+# without MPI), openmpi (Open MPI, and what makes the runtime faster), mpi (that, and MPICH), testbed (the virtual cluster), python (the Python package and its tests) or
 # clients (programs that the preload library is tried with): where they cannot be installed, that is no error.
 set -euo pipefail
 
@@ -18,6 +18,7 @@ packages_web="nodejs:node npm:npm emscripten:emcc"
 packages_web_test="chromium:chromium firefox-esr:firefox-esr"
 packages_simgrid="libsimgrid-dev:simgrid/s4u.hpp"
 packages_openmpi="libhwy-dev:hwy/highway.h libhwloc-dev:hwloc.h openmpi-bin:mpirun.openmpi libopenmpi-dev:mpicc.openmpi"
+packages_tcp="libssl-dev:openssl/evp.h"
 packages_mpi="$packages_openmpi mpich:mpirun.mpich libmpich-dev:mpicc.mpich"
 packages_clients="gfortran:gfortran python3-numpy:/usr/lib/python3/dist-packages/numpy
   python3-mpi4py:/usr/lib/python3/dist-packages/mpi4py lammps:lmp
@@ -57,12 +58,13 @@ for group in "${@:-build}"; do
     simgrid) list=$packages_simgrid ;;
     openmpi) list=$packages_openmpi ;;
     mpi) list=$packages_mpi ;;
+    tcp) list=$packages_tcp ;;
     testbed) list=$packages_testbed ;;
     python) list=$packages_python ;;
     clients) list=$packages_clients ;;
     clients-full) list=$packages_clients_full ;;
     *)
-      echo "setup.sh: unknown group '$group'; expected build lint fuzz web web-test simgrid openmpi mpi testbed python clients clients-full" >&2
+      echo "setup.sh: unknown group '$group'; expected build lint fuzz web web-test simgrid tcp openmpi mpi testbed python clients clients-full" >&2
       exit 2
       ;;
   esac

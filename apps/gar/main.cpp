@@ -43,6 +43,7 @@ void set_up(CLI::App& program, Context& context) {
   gar::cli::add_fit(program, context);
   gar::cli::add_tune(program, context);
   gar::cli::add_mpirun(program, context);
+  gar::cli::add_store(program, context);
   gar::cli::add_profile(program, context);
   gar::cli::add_diagnose(program, context);
   gar::cli::add_explore(program, context);

@@ -131,9 +131,37 @@ inline constexpr EnvironmentVariable kMaxSenders{
     .name = "GAR_MAX_SENDERS",
     .accepted = "a number of senders, or 0 for no limit",
     .otherwise = "by the links with incast",
-    .sentence = "Over MPI: how many ranks may send to a rank at the same time.",
+    .sentence = "Over MPI and TCP: how many ranks may send to a rank at the same time.",
     .least = 0,
     .most = kMostInt};
+/// GAR_STORE: where the ranks of a TCP job find each other.
+inline constexpr EnvironmentVariable kStore{
+    .name = "GAR_STORE",
+    .accepted = "tcp://HOST:PORT of a gar store, or file:///DIRECTORY",
+    .otherwise = "`MASTER_ADDR` and `MASTER_PORT`, where rank 0 makes one; under Slurm its first host",
+    .sentence = "Over TCP: where the ranks of a job find each other."};
+/// GAR_SECRET: what the members of a TCP job share.
+inline constexpr EnvironmentVariable kSecret{
+    .name = "GAR_SECRET",
+    .accepted = "16 characters or more",
+    .otherwise = "`GAR_SECRET_FILE`",
+    .sentence =
+        "Over TCP: what the members of a job share and nobody else knows. Who has it can join. A store in a directory "
+        "needs none."};
+/// GAR_SECRET_FILE: a file with it.
+inline constexpr EnvironmentVariable kSecretFile{
+    .name = "GAR_SECRET_FILE",
+    .accepted = "a file that its owner alone can read",
+    .otherwise = "not set",
+    .sentence = "Over TCP: the first line of this file is the secret of the job."};
+/// GAR_INTERFACE: the network that a TCP job uses.
+inline constexpr EnvironmentVariable kInterface{
+    .name = "GAR_INTERFACE",
+    .accepted = "the name of an interface, or a network such as 10.0.0.0/8 or fd00::/8",
+    .otherwise = "the way to the store, or else the first interface that is up",
+    .sentence =
+        "Over TCP: the interface that all sockets of the job are bound to. `interface` of the options wins "
+        "over it."};
 /// GAR_DEBUG: whether notes are written to standard error.
 inline constexpr EnvironmentVariable kDebug{
     .name = "GAR_DEBUG",
@@ -208,7 +236,7 @@ inline constexpr EnvironmentVariable kFakeHosts{
     .accepted = "a number of pretended hosts, 1 or more",
     .otherwise = "1",
     .sentence =
-        "Over MPI: the ranks of every host are divided into this many pretended hosts of consecutive ranks. It "
+        "Over MPI and TCP: the ranks of every host are divided into this many pretended hosts of consecutive ranks. It "
         "changes plans and transports, not results.",
     .least = 1,
     .most = kMostInt};
@@ -231,9 +259,10 @@ inline constexpr EnvironmentVariable kMpirun{
     .sentence = "Set by `gar mpirun`: rank 0 says at the end how many calls were taken over."};
 
 /// All variables, in the order of the documentation.
-inline constexpr EnvironmentVariable kAll[] = {kLimit,      kInputTimeout, kAlgo,    kTopology,  kTimeout, kStaging,
-                                               kMaxSenders, kDebug,        kExplore, kDecisions, kDisable, kCheck,
-                                               kCompare,    kMinBytes,     kThreads, kFakeHosts, kStarted, kMpirun};
+inline constexpr EnvironmentVariable kAll[] = {kLimit,      kInputTimeout, kAlgo,    kTopology,   kTimeout,   kStaging,
+                                               kMaxSenders, kStore,        kSecret,  kSecretFile, kInterface, kDebug,
+                                               kExplore,    kDecisions,    kDisable, kCheck,      kCompare,   kMinBytes,
+                                               kThreads,    kFakeHosts,    kStarted, kMpirun};
 
 /// The value, or an empty text when the variable is not set, or when the program has more rights than who has called it
 /// (set-user-id, set-group-id, file capabilities).

@@ -29,6 +29,8 @@ exit codes: 0 done, 1 a check failed, 2 usage, 3 bad input, 4 run-time failure; 
     "run": """examples:
   testbed/cluster run -n 8 -- ./program
   testbed/cluster run --mpi mpich -n 8 -- ./program
+  # without MPI, over TCP of our own
+  testbed/cluster run --mpi none -n 8 -- gar bench --transport tcp
   # two ranks per host: shared memory inside, TCP between
   testbed/cluster run --ranks-per-host 2 -- ./program
   # another algorithm of Open MPI, and what the switches dropped
@@ -75,7 +77,7 @@ def make_parser():
 
     _add_up(verb("up", "make a cluster"))
     status = verb("status", "say what is up")
-    _add_run(verb("run", "run an MPI program on the hosts"))
+    _add_run(verb("run", "run a program on the hosts, under MPI or without"))
     inside = verb("exec", "run a command on one host")
     inside.add_argument("host", metavar="HOST", help="such as h3")
     for name, text in (("cut", "pull the cable of a host"), ("heal", "plug it in again")):
@@ -120,7 +122,9 @@ def _add_ranks(sub):
 def _add_run(sub):
     sub.usage = "testbed/cluster run [options] -- program [arguments]"
     _add_ranks(sub)
-    sub.add_argument("--mpi", choices=("openmpi", "mpich"), default="openmpi", help="default: %(default)s")
+    sub.add_argument("--mpi", choices=("openmpi", "mpich", "none"), default="openmpi",
+                     help="what starts the ranks; none: no MPI, they are told by RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT "
+                          "and GAR_SECRET (default: %(default)s)")
     sub.add_argument("--timeout", type=_seconds, default=300.0, metavar="S",
                      help="end the program after S seconds, exit 4; 0: never (default: %(default)g)")
     sub.add_argument("--no-topology", action="store_true", help="do not set GAR_TOPOLOGY")

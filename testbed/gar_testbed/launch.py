@@ -1,6 +1,7 @@
-"""Runs MPI programs on the hosts, with either library, within a time limit, and leaves nothing running."""
+"""Runs programs on the hosts, with either MPI or none, within a time limit, and leaves nothing running."""
 import contextlib
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,22 @@ _PROGRAMS = {
     "openmpi": (("mpirun.openmpi", "mpirun"), ("Open MPI", "OpenRTE"), ("mpicc.openmpi", "mpicc"), "openmpi-bin"),
     "mpich": (("mpirun.mpich", "mpiexec.hydra", "mpirun"), ("HYDRA",), ("mpicc.mpich", "mpicc"), "mpich"),
 }
+
+
+# Without MPI: the ranks of a host in one shell, so that they share its memory; the worst exit code is the host's.
+_NO_MPI = "none"
+_STORE_PORT = 29500
+_START_RANKS = """
+ranks=$1; shift
+pids=
+for rank in $ranks; do
+  RANK=$rank LOCAL_RANK=$((rank - ${ranks%% *})) "$@" &
+  pids="$pids $!"
+done
+code=0
+for pid in $pids; do wait "$pid" || { ended=$?; [ "$ended" -gt "$code" ] && code=$ended; }; done
+exit $code
+"""
 
 
 def find_mpirun(flavour):
@@ -76,6 +93,12 @@ class Job:
         if self.mca and flavour != "openmpi":
             raise UsageError("--mca is for Open MPI; MPICH takes environment variables (MPIR_CVAR_...)")
 
+    def host_ranks(self):
+        """(host, its ranks) for the hosts that have any."""
+        ranks = [range(first, min(first + self.ranks_per_host, self.num_ranks))
+                 for first in range(0, self.num_ranks, self.ranks_per_host)]
+        return list(zip(self.layout.hosts, ranks))
+
     @property
     def hosts(self):
         num_hosts = -(-self.num_ranks // self.ranks_per_host)
@@ -103,6 +126,21 @@ class Job:
 
 def run(job, output=None):
     """Runs the job and returns its exit code; `output` is where its standard output goes."""
+    if job.flavour == _NO_MPI:
+        return _run_alone(job, _run_without_mpi, output)
+    return _run_alone(job, _run_with_mpi, output)
+
+
+def _run_alone(job, start, output):
+    with state.run_lock(job.layout.name) as was_killed:
+        if was_killed:
+            ended = system.end_processes(job.layout.namespaces)
+            if ended:
+                print("cluster: ended %d processes of a run that was killed" % ended, file=sys.stderr)
+        return start(job, output)
+
+
+def _run_with_mpi(job, output):
     mpirun = find_mpirun(job.flavour)
     for_program = {}
     preloads = [os.environ["LD_PRELOAD"]] if os.environ.get("LD_PRELOAD") else []
@@ -115,45 +153,57 @@ def run(job, output=None):
     if job.is_blocking:
         environment["LD_PRELOAD"] = blocking_library(job.layout.name)  # keeps mpirun from a false alarm, see block.c
     environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    with state.run_lock(job.layout.name) as was_killed:
-        if was_killed:
-            ended = system.end_processes(job.layout.namespaces)
-            if ended:
-                print("cluster: ended %d processes of a run that was killed" % ended, file=sys.stderr)
-        return _run_bounded(job, job.words(mpirun, for_program), environment, output)
+    return _run_bounded(job, [(job.layout.host(0), job.words(mpirun, for_program))], environment, output)
 
 
-def _run_bounded(job, words, environment, output):
+def _run_without_mpi(job, output):
+    environment = {**system.plain_environment(), "WORLD_SIZE": str(job.num_ranks),
+                   "MASTER_ADDR": job.layout.address(0), "MASTER_PORT": str(_STORE_PORT),
+                   "GAR_SECRET": secrets.token_hex(32)}
+    commands = [(host, ["/bin/sh", "-c", _START_RANKS, "sh", " ".join(str(rank) for rank in ranks), *job.command])
+                for host, ranks in job.host_ranks()]
+    return _run_bounded(job, commands, environment, output)
+
+
+def _run_bounded(job, commands, environment, output):
+    """Runs (host, words) at once; the worst of their exit codes."""
     names = job.layout.namespaces
     before = system.processes_in(names)
     enter = os.path.join(state.directory(job.layout.name), "enter")
-    process = None
+    processes = []
     try:
-        process = subprocess.Popen([enter, job.layout.host(0), *words], env=environment, stdout=output)
-        try:
-            code = process.wait(timeout=job.timeout_s or None)
-        except subprocess.TimeoutExpired:
-            raise Error("the program ran longer than --timeout %g s and was ended" % job.timeout_s) from None
-        return code if code >= 0 else 128 - code
+        for host, words in commands:
+            processes.append(subprocess.Popen([enter, host, *words], env=environment, stdout=output))
+        deadline = time.monotonic() + job.timeout_s if job.timeout_s else None
+        codes = []
+        for process in processes:
+            try:
+                codes.append(process.wait(timeout=max(deadline - time.monotonic(), 0) if deadline else None))
+            except subprocess.TimeoutExpired:
+                raise Error("the program ran longer than --timeout %g s and was ended" % job.timeout_s) from None
+        return max(code if code >= 0 else 128 - code for code in codes)
     finally:
         with system.no_interrupts():
-            _end_leftovers(names, before, process)
+            _end_leftovers(names, before, processes)
 
 
-def _end_leftovers(names, before, process):
+def _end_leftovers(names, before, processes):
+    running = [process for process in processes if process.poll() is None]
     # The daemons of a job that ended by itself need a moment to follow.
-    if process and process.poll() is not None:
+    if not running:
         deadline = time.monotonic() + 1.0
         while system.processes_in(names) - before and time.monotonic() < deadline:
             time.sleep(0.01)
-    if process and process.poll() is None:
+    for process in running:
         process.terminate()
+    for process in running:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=1.0)
     system.end_processes(names, spare=before)
-    if process and process.poll() is None:
-        process.kill()
-        process.wait()
+    for process in running:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
 
 
 def blocking_library(name):

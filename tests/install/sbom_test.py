@@ -14,7 +14,7 @@ ID = r"SPDXRef-[A-Za-z0-9.-]+"
 CONFIGS = {"fmt": "fmt_DIR", "nlohmann-json": "nlohmann_json_DIR", "eigen": "Eigen3_DIR", "CLI11": "CLI11_DIR",
            "highway": "hwy_DIR", "pybind11": "pybind11_DIR"}
 LIBRARIES = {"fmt": "libfmt", "highway": "libhwy", "hwloc": "libhwloc", "openmpi": "libmpi.so", "mpich": "libmpich",
-             "cuda-runtime": "libcudart", "nccl": "libnccl"}
+             "cuda-runtime": "libcudart", "nccl": "libnccl", "openssl": "libcrypto"}
 LOADED_LATER = {"nccl"}  # by dlopen
 
 
@@ -113,7 +113,8 @@ class Sbom(unittest.TestCase):
         variables = cache()
         for name, command in (("openmpi", (variables.get("GAR_MPICXX_OPENMPI"), "--showme:version")),
                               ("cuda-runtime", (variables.get("CMAKE_CUDA_COMPILER"), "--version")),
-                              ("hwloc", ("pkg-config", "--modversion", "hwloc"))):
+                              ("hwloc", ("pkg-config", "--modversion", "hwloc")),
+                              ("openssl", ("pkg-config", "--modversion", "libcrypto"))):
             if name in self.packages and command[0] and shutil.which(command[0]):
                 self.assertIn(self.packages[name]["versionInfo"], words(*command), name)
         if "mpich" in self.packages and shutil.which("mpirun.mpich"):

@@ -79,7 +79,7 @@ void check_trees(MpiTest& test) {
   measured.host = {};
   test.expect(with_mu(measured).server.mu == 2.5e-7, "at least half of the shortest latency is no mu");
   const auto expect_shape = [&](const Hosts& hosts, const std::string& expected) {
-    const Topology topology = network_topology(hosts, costs);
+    const Topology topology = network_topology("mpi", hosts, costs);
     const std::string found = shape(topology, topology.root());
     test.expect(found == expected, "expected the tree " + expected + ", found " + found);
   };
@@ -95,10 +95,10 @@ void check_trees(MpiTest& test) {
   expect_shape(make_hosts({0, 0, 0, 0}, {0, 1, 0, 1}), "(4*r)");
   expect_shape(make_hosts({0, 0, 0, 0, 1, 1}, {0, 1, 0, 1, 0, 0}), "((4*r) (2*r))");
 
-  const Topology two = network_topology(make_hosts({0, 0, 1, 1}), costs);
+  const Topology two = network_topology("mpi", make_hosts({0, 0, 1, 1}), costs);
   test.expect(two.path_latency(0, 1) == 1e-6, "latency inside a host");
   test.expect(std::abs(two.path_latency(0, 2) - 9e-6) < 1e-12, "latency between hosts");
-  const Topology deep = network_topology(make_hosts({0, 0, 0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 0, 0, 1, 1}), costs);
+  const Topology deep = network_topology("mpi", make_hosts({0, 0, 0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 0, 0, 1, 1}), costs);
   test.expect(std::abs(deep.path_latency(0, 1) - 1e-6) < 1e-12, "latency inside a NUMA node");
   test.expect(std::abs(deep.path_latency(0, 2) - 3e-6) < 1e-12, "latency between NUMA nodes");
   test.expect(std::abs(deep.path_latency(0, 4) - 9e-6) < 1e-12, "latency between hosts of several NUMA nodes");

@@ -34,7 +34,7 @@ declare -A home=(
   [explain]=explain [explain_topology]=explain [explain_simulation]=explain [explain_profile]=explain
   [documents]=documents
   [ask]=ask [report]=report
-  [reduction]=runtime [communicator]=runtime [mpi]=runtime [mpi_library]=runtime [cuda]=runtime [nccl]=runtime
+  [reduction]=runtime [communicator]=runtime [mpi]=runtime [mpi_library]=runtime [cuda]=runtime [nccl]=runtime [tcp]=runtime [store]=runtime
 )
 # Folder of the command line program: the folders of it that it may use.
 declare -A app_uses=(
@@ -63,6 +63,7 @@ check_foreign() {
     CLI/*) places='apps/gar/*' ;;
     hwy/*) places='src/runtime/kernels/*' ;;
     pybind11/*) places='bindings/python/*' ;;
+    openssl/*) places='src/runtime/transports/tcp/*' ;;
     hwloc.h) places='src/runtime/transports/mpi/*' ;;
     mpi.h) places='src/runtime/transports/mpi/* src/measure/world/*_mpi.cpp apps/preload/* include/gar/*mpi.h* examples/*' ;;
     nccl.h) places='src/runtime/transports/nccl/*' ;;
@@ -87,7 +88,7 @@ check_module() {
     gar/*)
       other=${header#gar/} other=${other%.h*}
       case "$other" in
-        gar | gar_mpi | gar_cuda) other=runtime ;;
+        gar | gar_mpi | gar_cuda | gar_tcp) other=runtime ;;
         measure/*) other=measure ;;
         *) other=${home[$other]:-} ;;
       esac
@@ -155,7 +156,7 @@ while IFS=: read -r file line header; do
       name=${file#include/gar/} name=${name%.h*}
       module=${home[$name]:-}
       case "$name" in
-        gar | gar_mpi | gar_cuda) module=runtime ;;
+        gar | gar_mpi | gar_cuda | gar_tcp) module=runtime ;;
         measure/*) module=measure ;;
       esac
       [[ -n $module ]] || { complain "$file: tests/unit/include_check.sh does not know whose header it is"; continue; }

@@ -166,7 +166,7 @@ int run(const BenchArgs& args, const Context& context) {
     start.needs_mpi = config.has_native() || config.transport == TransportKind::kMpi;
     start.check = [&](int num_ranks) { check_ranks(config, num_ranks); };
     if (!job || job->rank == 0) check_writable("--html", args.html);
-    if (!job) check_here(config, start.num_ranks);
+    if (!job && !is_rank_over_tcp(config)) check_here(config, start.num_ranks);
     return run_ranks(config, start, [&](World& world) { return run_rank(world, config, args.html, context); });
   });
 }
@@ -186,6 +186,7 @@ void add_bench(CLI::App& program, Context& context) {
                        "gar bench --local 4 --algo auto,ring,native"},
                       {"4 processes that share the GPUs of this host, against NCCL's own AllReduce",
                        "gar bench --device cuda --local 4 --algo cps,ring,native -b 1MiB -e 256MiB"},
+                      {"4 processes over TCP, without MPI and shared memory", "gar bench --local 4 --transport tcp"},
                       {"the ranks of an MPI job", "mpirun -n 8 gar bench --algo gentree+,native -b 1MiB -e 64MiB"},
                       {"every type and operator, checked element by element",
                        "gar bench --local 3 -d all -o all -b 4KB -e 4MB -f 1000 -n 1 -w 0"}});

@@ -229,6 +229,10 @@ void check_usage(const BenchConfig& config) {
   if (is_threads && config.has_native()) {
     throw UsageError("--transport threads does not go with native: the MPI library runs between processes");
   }
+  if (is_tcp(config.transport) && config.has_native()) {
+    throw UsageError(
+        fmt::format("--transport {} does not go with native: there is no MPI", to_string(config.transport)));
+  }
   if (config.plan && config.plan->collective != Collective::kAllReduce) {
     throw PlanError(
         fmt::format("--plan: the plan is one for {}; expected one for allreduce, whose halves run for "
@@ -275,12 +279,12 @@ void add_bench_options(CLI::App& verb, BenchArgs& args) {
       verb, args.device,
       "Where the vectors are; cuda: on this host's GPUs, which the ranks of --local share; operations of a batch then "
       "follow each other in a stream, and only the end of the batch is waited for");
-  verb.add_option(
-          "--transport", args.transport,
-          "What connects the ranks; auto: shared memory, MPI between hosts; cuda-ipc (auto there) and nccl with "
-          "--device cuda")
+  verb.add_option("--transport", args.transport,
+                  "What connects the ranks; auto: shared memory, MPI between hosts; tcp and shm+tcp: without MPI; "
+                  "cuda-ipc (auto "
+                  "there) and nccl with --device cuda")
       ->type_name("T")
-      ->check(CLI::IsMember({"auto", "threads", "shm", "mpi", "cuda-ipc", "nccl"}))
+      ->check(CLI::IsMember({"auto", "threads", "shm", "mpi", "tcp", "shm+tcp", "cuda-ipc", "nccl"}))
       ->capture_default_str();
   verb.add_option("--algo", args.algo,
                   "Algorithms, measured in turns; auto (default): what the communicator chooses; native: the MPI "
@@ -311,8 +315,8 @@ TransportKind parse_transport(const std::string& text, Device device) {
     }
   } else if (is_for_gpus(out)) {
     throw UsageError(
-        fmt::format("--transport {} is for --device cuda; without that expected: auto shm mpi, and threads "
-                    "in gar bench",
+        fmt::format("--transport {} is for --device cuda; without that expected auto shm mpi, and threads "
+                    "tcp shm+tcp in gar bench",
                     text));
   }
   return out;

@@ -8,6 +8,7 @@
 #include "apps/gar/cli/common.hpp"
 #include "apps/gar/cli/device.hpp"
 #include "gar/errors.hpp"
+#include "gar/tcp.hpp"
 
 namespace gar::cli {
 
@@ -35,6 +36,10 @@ void prepare_ranks(const RankOptions& options, const std::optional<MpiJob>& job)
   if (options.transport == TransportKind::kThreads) {
     throw UsageError("--transport threads does not go with mpirun; expected auto shm mpi, or gar bench without mpirun");
   }
+}
+
+bool is_rank_over_tcp(const RankOptions& options) {
+  return is_tcp(options.transport) && !options.local && environment_job().has_value();
 }
 
 RankStart rank_start(const std::optional<MpiJob>& job, int num_ranks) {

@@ -19,4 +19,7 @@ void prepare_ranks(const measure::RankOptions& options, const std::optional<meas
 /// For run_ranks: failures go to standard error.
 measure::RankStart rank_start(const std::optional<measure::MpiJob>& job, int num_ranks);
 
+/// Is this process a rank that something else than an MPI has started, and that is to run over TCP?
+bool is_rank_over_tcp(const measure::RankOptions& options);
+
 }  // namespace gar::cli

@@ -16,6 +16,8 @@ void add_compare(CLI::App& program, Context& context);
 void add_bench(CLI::App& program, Context& context);
 void add_fit(CLI::App& program, Context& context);
 void add_tune(CLI::App& program, Context& context);
+/// `gar store`: where ranks find each other.
+void add_store(CLI::App& program, Context& context);
 void add_mpirun(CLI::App& program, Context& context);
 /// `gar profile show|diff`.
 void add_profile(CLI::App& program, Context& context);

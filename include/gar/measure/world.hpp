@@ -17,6 +17,7 @@
 #include "gar/measure/launch.hpp"
 #include "gar/measure/mpi_session.hpp"
 #include "gar/measure/transport_kind.hpp"
+#include "gar/store.hpp"
 
 /// Measuring on real ranks: the worlds they live in, how they are started, benchmarks, and the measurements of a fit.
 namespace gar::measure {
@@ -90,6 +91,8 @@ std::unique_ptr<World> thread_world(ThreadCommunicators& communicators, int rank
 std::unique_ptr<World> process_world(const LocalRank& rank);
 /// Processes whose vectors are on GPUs.
 std::unique_ptr<World> cuda_world(const LocalRank& rank, CudaSession& session, TransportKind transport);
+/// Processes that a store brings together, over TCP (TransportKind::kTcp or kShmTcp).
+std::unique_ptr<World> tcp_world(const LocalRank& rank, std::unique_ptr<Store> store, TransportKind transport);
 /// Ranks of an MPI job. The session must outlive the world.
 std::unique_ptr<World> mpi_world(MpiSession& session, TransportKind transport, std::function<bool()> is_stopping);
 

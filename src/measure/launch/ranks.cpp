@@ -14,8 +14,10 @@
 #include "gar/errors.hpp"
 #include "gar/measure/launch.hpp"
 #include "gar/measure/world.hpp"
+#include "gar/tcp.hpp"
 #include "measure/launch/failures.hpp"
 #include "measure/launch/launcher.hpp"
+#include "runtime/transports/tcp/launchers.hpp"
 
 namespace gar::measure {
 namespace {
@@ -129,11 +131,51 @@ int run_in_job(const RankOptions& options, const RankStart& start, const RankBod
   }
 }
 
+/// Ranks that this process starts: rank 0 has the store's server, on a port of the loopback that was taken before.
+int run_local_tcp(const LocalProcesses& processes, const RankOptions& options, const RankBody& body) {
+  const std::string secret = make_secret();
+  LoopbackListener listener;
+  return run_local_processes(processes, [&](const LocalRank& rank) {
+    std::unique_ptr<StoreServer> server;
+    if (rank.rank == 0) server = std::make_unique<StoreServer>(listener.take(), secret);
+    return body(*tcp_world(rank, tcp_store(listener.address(), secret, options.timeout_s), options.transport));
+  });
+}
+
+/// This process is a rank of a job that something else has started.
+int run_tcp_rank(const EnvironmentJob& job, const RankOptions& options, const RankStart& start, const RankBody& body) {
+  const StopSignals signals = StopSignals::of_job();
+  const auto failed = [&] {
+    const Failure failure = describe_failure(std::current_exception());
+    start.report(fmt::format("rank {}: {}", job.rank, failure.message));
+    return failure.code;
+  };
+  try {
+    if (start.check) start.check(job.size);
+  } catch (...) {  // the same on all ranks
+    const Failure failure = describe_failure(std::current_exception());
+    if (job.rank == 0) start.report(failure.message);
+    return failure.code;
+  }
+  try {
+    EnvironmentStore store = open_environment_store(job, {}, options.timeout_s);
+    const LocalRank rank{job.rank, job.size, "bench", StopSignals::is_requested};
+    return body(*tcp_world(rank, std::move(store.store), options.transport));
+  } catch (...) {
+    return failed();
+  }
+}
+
 }  // namespace
 
 int run_ranks(const RankOptions& options, const RankStart& start, const std::function<int(World&)>& body) {
+  const bool is_over_tcp = is_tcp(options.transport);
+  if (is_over_tcp && !options.local) {
+    if (const std::optional<EnvironmentJob> job = environment_job()) return run_tcp_rank(*job, options, start, body);
+  }
   if (start.job) return run_in_job(options, start, body);
   const LocalProcesses processes{start.num_ranks, options.timeout_s + kGraceAfterTimeout, start.report};
+  if (is_over_tcp) return run_local_tcp(processes, options, body);
   if (options.device == Device::kCuda) {
     // CUDA does not survive a fork: the parent never calls it.
     return run_local_processes(processes, [&](const LocalRank& rank) {

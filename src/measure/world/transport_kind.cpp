@@ -6,7 +6,7 @@
 namespace gar::measure {
 namespace {
 
-constexpr std::array<std::string_view, 6> kWords{"auto", "threads", "shm", "mpi", "cuda-ipc", "nccl"};
+constexpr std::array<std::string_view, 8> kWords{"auto", "threads", "shm", "mpi", "tcp", "shm+tcp", "cuda-ipc", "nccl"};
 
 }  // namespace
 
@@ -18,6 +18,8 @@ std::optional<TransportKind> parse_transport_kind(std::string_view word) {
   }
   return std::nullopt;
 }
+
+bool is_tcp(TransportKind kind) { return kind == TransportKind::kTcp || kind == TransportKind::kShmTcp; }
 
 bool is_for_gpus(TransportKind kind) { return kind == TransportKind::kCudaIpc || kind == TransportKind::kNccl; }
 

@@ -1,4 +1,4 @@
-// The four kinds of worlds.
+// The kinds of worlds.
 #include "gar/measure/world.hpp"
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/index.hpp"
+#include "gar/tcp.hpp"
 
 namespace gar::measure {
 namespace {
@@ -90,6 +91,58 @@ class ProcessWorld : public World {
  private:
   LocalRank rank_;
   int num_made_ = 0;
+  int num_groups_ = 0;
+};
+
+TcpOptions tcp_options(TransportKind transport) {
+  TcpOptions out;
+  out.path = transport == TransportKind::kShmTcp ? TcpPath::kHierarchy : TcpPath::kMessages;
+  return out;
+}
+
+class TcpGroup : public Group {
+ public:
+  TcpGroup(Store& store, TransportKind transport, std::string name, int rank, int size)
+      : store_(store), transport_(transport), name_(std::move(name)), rank_(rank), size_(size) {}
+  Communicator communicator(const CommunicatorOptions& options) override {
+    return tcp_communicator(store_, fmt::format("{}-{}", name_, num_made_++), rank_, size_, options,
+                            tcp_options(transport_));
+  }
+
+ private:
+  Store& store_;
+  TransportKind transport_;
+  std::string name_;
+  int rank_;
+  int size_;
+  int num_made_ = 0;
+};
+
+class TcpWorld : public World {
+ public:
+  TcpWorld(const LocalRank& rank, std::unique_ptr<Store> store, TransportKind transport)
+      : rank_(rank),
+        store_(std::move(store)),
+        transport_(transport),
+        all_(*store_, transport, rank.name, rank.rank, rank.size) {}
+  [[nodiscard]] int rank() const override { return rank_.rank; }
+  [[nodiscard]] int size() const override { return rank_.size; }
+  [[nodiscard]] std::string words() const override { return processes(size()) + " over TCP, without MPI"; }
+  Communicator communicator(const CommunicatorOptions& options) override { return all_.communicator(options); }
+  [[nodiscard]] bool is_stopping() const override { return rank_.is_stopping(); }
+  std::unique_ptr<Group> group(const std::vector<int>& ranks) override {
+    const int number = num_groups_++;
+    const std::optional<int> self = place_in(ranks, rank_.rank);
+    if (!self) return nullptr;
+    return std::make_unique<TcpGroup>(*store_, transport_, fmt::format("{}-g{}", rank_.name, number), *self,
+                                      static_cast<int>(ranks.size()));
+  }
+
+ private:
+  LocalRank rank_;
+  std::unique_ptr<Store> store_;
+  TransportKind transport_;
+  TcpGroup all_;
   int num_groups_ = 0;
 };
 
@@ -229,6 +282,10 @@ std::unique_ptr<World> process_world(const LocalRank& rank) { return std::make_u
 
 std::unique_ptr<World> cuda_world(const LocalRank& rank, CudaSession& session, TransportKind transport) {
   return std::make_unique<CudaWorld>(rank, session, transport);
+}
+
+std::unique_ptr<World> tcp_world(const LocalRank& rank, std::unique_ptr<Store> store, TransportKind transport) {
+  return std::make_unique<TcpWorld>(rank, std::move(store), transport);
 }
 
 std::unique_ptr<World> mpi_world(MpiSession& session, TransportKind transport, std::function<bool()> is_stopping) {

@@ -6,34 +6,16 @@
 
 namespace gar {
 
-void MpiAdmission::expect(std::vector<Expected> messages) {
-  // Every rank begins with another sender; otherwise all receivers would admit the same one first.
-  const auto distance = [&](const Expected& e) { return (rank_ - e.peer + size_) % size_; };
-  std::stable_sort(messages.begin(), messages.end(),
-                   [&](const Expected& a, const Expected& b) { return distance(a) < distance(b); });
-  for (Expected& message : messages) message.stage = num_stages_;
-  ++num_stages_;
-  expected_.insert(expected_.end(), messages.begin(), messages.end());
-}
-
 void MpiAdmission::admit() {
-  while (!expected_.empty()) {
-    const Expected next = expected_.front();
-    const bool is_sending = under_way_.count(next.peer) != 0;
-    const bool has_room = next.stage == stage_ && under_way_.size() < static_cast<std::size_t>(max_senders_);
-    if (!is_sending && !under_way_.empty() && !has_room) return;
-    stage_ = next.stage;
+  queue_.admit([&](const Expected& message) {
     MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Isend(nullptr, 0, MPI_BYTE, next.peer, next.tag, comm_, &request), "MPI_Isend");
+    check_mpi(MPI_Isend(nullptr, 0, MPI_BYTE, message.peer, message.ticket, comm_, &request), "MPI_Isend");
     check_mpi(MPI_Request_free(&request), "MPI_Request_free");  // empty: it leaves by itself
-    ++under_way_[next.peer];
-    expected_.pop_front();
-  }
+  });
 }
 
 void MpiAdmission::arrived(int peer) {
-  const auto entry = under_way_.find(peer);
-  if (entry != under_way_.end() && --entry->second == 0) under_way_.erase(entry);
+  queue_.arrived(peer);
   admit();
 }
 
@@ -78,8 +60,7 @@ void MpiAdmission::cancel() noexcept {
   }
   requests_.clear();
   awaited_.clear();
-  expected_.clear();
-  under_way_.clear();
+  queue_.clear();
 }
 
 }  // namespace gar

@@ -9,8 +9,6 @@
 #include <hwloc.h>
 #endif
 
-#include "gar/environment.hpp"
-
 namespace gar {
 
 namespace {
@@ -67,10 +65,6 @@ OwnedComm split_by_host(MPI_Comm comm, int rank, int num_fakes) {
 }
 
 }  // namespace
-
-int fake_hosts_from_environment() {
-  return static_cast<int>(environment::whole_number(environment::kFakeHosts).value_or(1));
-}
 
 Hosts find_hosts(MPI_Comm comm, int num_fakes) {
   int rank = 0;

@@ -92,19 +92,6 @@ std::uint64_t hash_of(const Signature& signature) {
 
 }  // namespace
 
-void MpiTransport::Arena::Free::operator()(std::byte* memory) const { std::free(memory); }  // NOLINT(*-no-malloc)
-
-void MpiTransport::Arena::reserve(std::int64_t bytes) {
-  if (bytes <= size_) return;
-  size_ = (std::max(bytes, size_ * 3 / 2) + 4095) / 4096 * 4096;
-  memory_.reset();
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(4096, static_cast<std::size_t>(size_))));
-  if (!memory_) {
-    size_ = 0;
-    throw std::bad_alloc();
-  }
-}
-
 MpiTransport::MpiTransport(MPI_Comm comm, const MpiTransportOptions& options)
     : options_(options), has_other_way_(options.has_other_way) {
   comm_ = duplicate_politely(comm).release();

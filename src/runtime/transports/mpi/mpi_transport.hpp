@@ -24,7 +24,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/transport.hpp"
+#include "runtime/arena.hpp"
+#include "runtime/transports/hybrid/hybrid_transport.hpp"
 #include "runtime/transports/mpi/admission.hpp"
 #include "runtime/transports/mpi/control.hpp"
 #include "runtime/transports/mpi/exchange.hpp"
@@ -45,7 +46,7 @@ struct MpiTransportOptions {
   int max_senders = 0;
 };
 
-class MpiTransport final : public Transport {
+class MpiTransport final : public MessageTransport {
  public:
   /// Collective; duplicates `comm`.
   MpiTransport(MPI_Comm comm, const MpiTransportOptions& options);
@@ -73,30 +74,12 @@ class MpiTransport final : public Transport {
 
   /// Takes in what has arrived. True when a message has.
   bool poll();
-  /// Is a message under way?
-  [[nodiscard]] bool is_waiting() const {
+  [[nodiscard]] bool is_waiting() const override {
     return !active_.empty() || admission_->is_waiting() || exchange_->awaited() >= 0;
   }
   [[nodiscard]] const RequestCache& requests() const { return *requests_; }
 
  private:
-  /// Memory that grows and is never copied.
-  class Arena {
-   public:
-    void reserve(std::int64_t bytes);
-    [[nodiscard]] std::byte* data() const { return memory_.get(); }
-    void leak() {
-      static_cast<void>(memory_.release());
-      size_ = 0;
-    }
-
-   private:
-    struct Free {
-      void operator()(std::byte* memory) const;
-    };
-    std::unique_ptr<std::byte, Free> memory_;
-    std::int64_t size_ = 0;
-  };
   struct Range {
     const std::byte* begin = nullptr;
     const std::byte* end = nullptr;

@@ -7,14 +7,10 @@
 
 #include "gar/mpi.hpp"
 #include "gar/topology.hpp"
+#include "runtime/admission.hpp"
 #include "runtime/transports/mpi/hosts.hpp"
 
 namespace gar {
-
-/// How many senders a rank can admit at once so that no link with incast (epsilon above 0) is met by more than its
-/// threshold (but two always), or what the link says itself; 0: there is no such link. GAR_MAX_SENDERS in the
-/// environment wins. Throws InvalidArgument.
-int admitted_senders(const Topology& topology);
 
 /// For a caller that stands in for MPI itself.
 struct JobNetwork {

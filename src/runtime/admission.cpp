@@ -1,4 +1,4 @@
-#include "runtime/transports/mpi/placement.hpp"
+#include "runtime/admission.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,23 @@
+// Connections between all ranks of a job, when they are told where the others are.
+#pragma once
+
+#include <vector>
+
+#include "runtime/transports/tcp/reception.hpp"
+
+namespace gar {
+
+struct MeshMember {
+  int rank = 0;
+  Digest key{};
+  Address own;                     ///< connections begin here
+  std::vector<Address> addresses;  ///< where the ranks listen
+  double timeout_s = 30;
+};
+
+/// Every rank calls those below it and is called by those above. Returns connections by rank, the own one empty, when
+/// all are there: they do not block. Throws TransportError that names who is missing. Nobody else may call
+/// `reception`, which stays open until the ranks have met over these connections: one that was turned away calls again.
+std::vector<File> connect_mesh(const MeshMember& member, Reception& reception);
+
+}  // namespace gar
