@@ -29,8 +29,8 @@ double joined_mean(double a, std::size_t num_a, double b, std::size_t num_b) {
 void check_same_network(const Measurements& all, const Measurements& more) {
   if (shape_of(more.topology) != shape_of(all.topology)) {
     throw InvalidArgument(fmt::format(
-        "the network '{}' of {} servers has another shape or other names than '{}' of {} servers; accepted "
-        "are measurements of one network",
+        "the network '{}' of {} servers has another shape or other names than '{}' of {} servers; expected "
+        "measurements of one network",
         more.topology.name(), more.topology.num_servers(), all.topology.name(), all.topology.num_servers()));
   }
   if (more.cores != all.cores || more.is_memory != all.is_memory) {

@@ -100,6 +100,30 @@ void prefer_ring(const PlanRequest& request, PlanAnswer& answer) {
   answer = std::move(ring);
 }
 
+/// What one more sender than the threshold costs, over what a float takes: the most of all links.
+double incast_share(const Topology& topology) {
+  double out = 0;
+  for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+    const LinkParams& link = topology.node(id).uplink;
+    if (id != topology.root() && link.beta > 0) out = std::max(out, link.epsilon / link.beta);
+  }
+  return out;
+}
+
+/// In chunks several stages are under way at once, so senders of one meet those of another at a port, at least one more
+/// than each stage has by itself. The price of chunks does not have that: it is added here, and the vector stays whole
+/// where that is then predicted to take no longer.
+void prefer_whole(const PlanRequest& request, PlanAnswer& answer) {
+  const double share = incast_share(request.topology);
+  if (share <= 0 || answer.plan.num_chunks < 2) return;
+  PlanRequest whole = request;
+  whole.model.max_chunks = 1;
+  PlanAnswer other = plan_with(answer.spec, whole);
+  if (other.seconds() > answer.seconds() + share * answer.terms.beta) return;
+  other.asked = std::move(answer.asked);
+  answer = std::move(other);
+}
+
 /// Lets another plan take the place of the answer if it is predicted to take less time; a quick one also if it is
 /// longer by no more than what plans take beyond their stages.
 void offer(PlanAnswer other, const QuickGather& quick, PlanAnswer& answer) {
@@ -138,6 +162,7 @@ void decide_as_communicators_do(const PlanRequest& request, PlanAnswer& answer) 
     }
   }
   if (answer.spec.name != "gentree+") return;
+  prefer_whole(request, answer);
   prefer_ring(request, answer);
   if (!has_exchanges || !request.model.exchanges) return;
   // In one memory all ranks see a vector as early as one of them does, so there is nothing to double.

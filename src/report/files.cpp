@@ -64,17 +64,21 @@ void add_files_to_report(ReportPage& page, const std::vector<std::string>& paths
   for (const std::string& path : paths) read_into(found, path);
   std::vector<const Profile*> told;
   // Measurements without their profile are fitted here.
-  for (const auto& [name, measurements] : found.measurements) {
+  for (const auto& one : found.measurements) {
+    const Measurements& measurements = one.second;
     const auto own = std::find_if(found.profiles.begin(), found.profiles.end(), [&](const auto& named) {
       return named.second.topology.num_servers() == measurements.topology.num_servers();
     });
     const bool is_known = own != found.profiles.end();
-    FitReport report{is_known ? own->second : fit(measurements), measurements, true};
-    if (report.profile.validation.empty()) {
+    const bool has_held_out =
+        std::any_of(measurements.observations.begin(), measurements.observations.end(),
+                    [](const Observation& o) { return !o.is_fitted && !o.is_native && !o.seconds.empty(); });
+    FitReport report{is_known ? own->second : fit(measurements), measurements, has_held_out};
+    if (has_held_out && report.profile.validation.empty()) {
       report.profile.validation = validate(report.profile, measurements.observations);
     }
     if (is_known) told.push_back(&own->second);
-    add_to_report(page, report, is_known ? own->first : name);
+    add_to_report(page, report, is_known ? own->first : one.first);
   }
   for (const auto& [name, results] : found.results)
     add_to_report(page, results, profile_for(found, results.num_ranks), name);

@@ -138,13 +138,13 @@ def _add_run(sub):
 
 def _positive(text):
     if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
-        raise argparse.ArgumentTypeError("'%s'; accepted: a number from 1 on" % text)
+        raise argparse.ArgumentTypeError("'%s'; expected a number from 1 on" % text)
     return int(text)
 
 
 def _seconds(text):
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?", text):
-        raise argparse.ArgumentTypeError("'%s'; accepted: seconds, such as 60" % text)
+        raise argparse.ArgumentTypeError("'%s'; expected seconds, such as 60" % text)
     return float(text)
 
 
@@ -159,7 +159,7 @@ def layout_of(args):
     else:
         match = re.fullmatch(r"([0-9]{1,3})x([0-9]{1,3})", args.tree)
         if not match or "0" in match.groups():
-            raise UsageError("--tree '%s'; accepted: racks x hosts per rack, such as 3x4" % args.tree)
+            raise UsageError("--tree '%s'; expected racks x hosts per rack, such as 3x4" % args.tree)
         layout.num_racks = int(match.group(1))
         layout.num_hosts = layout.num_racks * int(match.group(2))
         layout.uplink_rate = units.parse_rate(args.uplink) if args.uplink else 2 * layout.rate
@@ -174,7 +174,7 @@ def _cables(layout, words):
     for word in words:
         host, is_pair, rate = word.partition("=")
         if not is_pair:
-            raise UsageError("--cable '%s'; accepted: a host and its rate, such as h3=5mbit" % word)
+            raise UsageError("--cable '%s'; expected a host and its rate, such as h3=5mbit" % word)
         index = layout.host_index(host)
         if index in rates:
             raise UsageError("--cable '%s': %s has a rate already" % (word, layout.host(index)))
@@ -220,7 +220,7 @@ def _run(args, command):
     settings = [setting.partition("=") for setting in args.mca]
     for key, equals, _ in settings:
         if not key or not equals:
-            raise UsageError("--mca '%s'; accepted: KEY=VALUE" % key)
+            raise UsageError("--mca '%s'; expected KEY=VALUE" % key)
     job = launch.Job(layout, command, args.mpi, args.num_ranks, args.ranks_per_host, args.timeout, args.shim == "on",
                      [(key, value) for key, _, value in settings])
     if not args.no_topology:
@@ -319,7 +319,7 @@ def main(arguments):
     try:
         args = make_parser().parse_args(arguments)
         if not args.verb:
-            raise UsageError("no verb; accepted: %s (--help explains them)" % " ".join(_VERBS))
+            raise UsageError("no verb; expected %s (--help explains them)" % " ".join(_VERBS))
         if command and args.verb not in ("run", "exec"):
             raise UsageError("'%s' takes no command after --" % args.verb)
         check_name(args.name)

@@ -88,7 +88,7 @@ class Job:
         if not self.command:
             raise UsageError("no program; testbed/cluster run [options] -- program arguments")
         if not 1 <= self.num_ranks <= most:
-            raise UsageError("-n %d; accepted: 1 to %d (%d hosts, %d rank(s) per host)"
+            raise UsageError("-n %d; expected 1 to %d (%d hosts, %d rank(s) per host)"
                              % (self.num_ranks, most, layout.num_hosts, ranks_per_host))
         if self.mca and flavour != "openmpi":
             raise UsageError("--mca is for Open MPI; MPICH takes environment variables (MPIR_CVAR_...)")

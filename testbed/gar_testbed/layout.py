@@ -33,15 +33,15 @@ class Layout:
     def check(self):
         check_name(self.name)
         if not 1 <= self.num_hosts <= MAX_HOSTS:
-            raise UsageError("%d hosts; accepted: 1 to %d" % (self.num_hosts, MAX_HOSTS))
+            raise UsageError("%d hosts; expected 1 to %d" % (self.num_hosts, MAX_HOSTS))
         if not 576 <= self.mtu <= 9000:
-            raise UsageError("--mtu %d; accepted: 576 to 9000" % self.mtu)
+            raise UsageError("--mtu %d; expected 576 to 9000" % self.mtu)
         if not 0.001 <= self.rto_min_s <= 1:
-            raise UsageError("--rto-min %gms; accepted: 1ms to 1s" % (self.rto_min_s * 1e3))
+            raise UsageError("--rto-min %gms; expected 1ms to 1s" % (self.rto_min_s * 1e3))
         queues = [("--queue", self.queue)] + ([("--uplink-queue", self.uplink_queue)] if self.num_racks else [])
         for option, queue in queues:
             if queue < self.frame_bytes:
-                raise UsageError("%s of %d bytes holds no packet; accepted: at least %d bytes"
+                raise UsageError("%s of %d bytes holds no packet; expected at least %d bytes"
                                  % (option, queue, self.frame_bytes))
 
     @property
@@ -71,7 +71,7 @@ class Layout:
         """Of `3`, `h3` or `garvc-h3`."""
         match = re.fullmatch(r"(?:(?:%s-)?h)?([0-9]{1,4})" % re.escape(self.name), text)
         if not match or int(match.group(1)) >= self.num_hosts:
-            raise UsageError("no host '%s'; accepted: %s to %s" % (text, self.host(0), self.host(self.num_hosts - 1)))
+            raise UsageError("no host '%s'; expected %s to %s" % (text, self.host(0), self.host(self.num_hosts - 1)))
         return int(match.group(1))
 
     def address(self, index):
@@ -106,7 +106,7 @@ class Layout:
 
 def check_name(name):
     if not re.fullmatch(r"[a-z][a-z0-9]{0,23}", name):
-        raise UsageError("'%s' is no name for a cluster; accepted: a small letter, then up to 23 small letters and "
+        raise UsageError("'%s' is no name for a cluster; expected a small letter, then up to 23 small letters and "
                          "digits" % name)
 
 

@@ -77,7 +77,7 @@ def _check_own(fd, path, forbidden):
     if found.st_uid != os.geteuid():
         raise Error("%s belongs to user %d, and not to us; %s" % (path, found.st_uid, _HINT))
     if found.st_mode & forbidden:
-        raise Error("%s has mode %04o; accepted: %04o, as 'chmod %o' makes it; %s"
+        raise Error("%s has mode %04o; expected %04o, as 'chmod %o' makes it; %s"
                     % (path, stat.S_IMODE(found.st_mode), 0o777 & ~forbidden, 0o777 & ~forbidden, _HINT))
 
 

@@ -23,7 +23,7 @@ def base_directory():
     if os.environ.get("GAR_TESTBED_DIR"):
         path = os.path.abspath(os.environ["GAR_TESTBED_DIR"])
         if not re.fullmatch(r"[A-Za-z0-9_./-]+", path):  # launchers take their arguments apart at blanks and colons
-            raise UsageError("GAR_TESTBED_DIR '%s'; accepted: a path of letters, digits and _ . / -" % path)
+            raise UsageError("GAR_TESTBED_DIR '%s'; expected a path of letters, digits and _ . / -" % path)
         return path
     for parent in PLACES:
         if not os.statvfs(parent).f_flag & (os.ST_RDONLY | os.ST_NOEXEC):
@@ -137,7 +137,7 @@ def load(name):
     except ValueError as error:
         raise BadInput("%s: %s; testbed/cluster down --name %s removes the cluster" % (path, error, name)) from None
     if data.get("schema") != SCHEMA:
-        raise BadInput("%s: schema '%s'; accepted: %s" % (path, data.get("schema"), SCHEMA))
+        raise BadInput("%s: schema '%s'; expected %s" % (path, data.get("schema"), SCHEMA))
     if data["phase"] != "up":
         raise Error("cluster '%s' is half made; testbed/cluster down --name %s removes it" % (name, name))
     return Layout(**data["layout"]), data["measured"]

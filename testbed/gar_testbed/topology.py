@@ -53,7 +53,7 @@ def make(layout, measured, num_ranks=0, ranks_per_host=1):
     most = layout.num_hosts * ranks_per_host
     num_ranks = num_ranks or most
     if not 1 <= num_ranks <= most:
-        raise UsageError("-n %d; accepted: 1 to %d" % (num_ranks, most))
+        raise UsageError("-n %d; expected 1 to %d" % (num_ranks, most))
     cable, uplink = parameters(layout, measured)
     alpha = cable.pop("latency_s") / 3  # a path inside a rack passes a host, a switch and a host
     share = max(1.0, num_ranks / (os.cpu_count() or 1))  # all hosts live on the cores of this machine
@@ -113,5 +113,5 @@ def _replaced(folder, path):
         return name
     if not stat.S_ISREG(kind):
         what = "a directory" if stat.S_ISDIR(kind) else "a link" if stat.S_ISLNK(kind) else "no file"
-        raise Error("cannot write %s: it is %s; accepted is a new name or a file, which is replaced" % (path, what))
+        raise Error("cannot write %s: it is %s; expected a new name or a file, which is replaced" % (path, what))
     return name

@@ -12,7 +12,7 @@ def _parse(text, units, what, example):
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([a-z]*)", text.strip().lower())
     if not match or match.group(2) not in units:
         names = " ".join(unit for unit in units if unit)
-        raise UsageError("'%s' is no %s; accepted: a number and one of %s, such as %s" % (text, what, names, example))
+        raise UsageError("'%s' is no %s; expected a number and one of %s, such as %s" % (text, what, names, example))
     value = float(match.group(1)) * units[match.group(2)]
     if value <= 0:
         raise UsageError("'%s' is no %s; it must be above 0" % (text, what))

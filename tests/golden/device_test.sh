@@ -13,7 +13,7 @@ refused() {
   limited "$1" $2 >"$work/out.txt" 2>"$work/err.txt" || code=$?
   ((code == 4)) || fail "gar $2: exit code $code: $(cat "$work/out.txt" "$work/err.txt")"
   [[ ! -s $work/out.txt ]] || fail "gar $2 prints: $(cat "$work/out.txt")"
-  [[ $(wc -l <"$work/err.txt") == 1 ]] || fail "gar $2: not one line: $(cat "$work/err.txt")"
+  [[ $(in_one_line "$work/err.txt" | wc -l) == 1 ]] || fail "gar $2: not one message: $(cat "$work/err.txt")"
   grep -Eq "$3" <(in_one_line "$work/err.txt") || fail "gar $2: $(cat "$work/err.txt")"
 }
 

@@ -35,6 +35,17 @@ printf 'no page' >none.html
 "$gar" explore --page none.html -o c.html 2>err || code=$?
 [[ $code == 3 && ! -e c.html ]] || fail "exit code $code: $(cat err)"
 
+# --open calls what opens files here, and says so when that fails.
+mkdir bin
+printf '#!/bin/sh\necho "$1" >opened\n' >bin/xdg-open
+chmod +x bin/xdg-open
+PATH=$work/bin:$PATH "$gar" explore --page empty.html -o 'd e.html' --open >/dev/null
+[[ $(cat opened) == "$work/d e.html" ]] || fail "opened: $(cat opened)"
+printf '#!/bin/sh\nexit 3\n' >bin/xdg-open
+code=0
+PATH=$work/bin:$PATH "$gar" explore --page empty.html -o a.html --open 2>err >/dev/null || code=$?
+[[ $code == 4 ]] && grep -q 'open a.html by hand' err || fail "exit code $code: $(cat err)"
+
 # Reports: no script, no address of a server, and what is hostile stays text.
 harmless() {
   grep -q "default-src 'none'" "$1" || fail "$1 has no policy"
@@ -54,6 +65,9 @@ harmless fit.html
 for what in 'TCP segments sent again' 'Measured and predicted, on what was not fitted' 'What was not fitted is predicted within'; do
   grep -q "$what" fit.html || fail "the page of a fit does not say: $what"
 done
+# Measurements of which nothing was held out have a page, too.
+sed 's/"fitted": false/"fitted": true/' "$root/data/measurements/15-cubic.json" >whole.json
+"$gar" report whole.json -o whole.html >/dev/null && harmless whole.html
 "$gar" bench --local 2 -b 4KiB -e 8KiB -n 2 -w 1 --algo ring,auto --html bench.html >/dev/null
 harmless bench.html
 grep -q '<polyline' bench.html && grep -q 'gar bench --local 2' bench.html || fail "no curve, or no command"

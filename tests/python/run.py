@@ -13,7 +13,7 @@ import support  # noqa: E402
 
 if __name__ == "__main__":
     support.program = sys.argv.pop(1)
-    for library in ("numpy", "pandas"):
+    for library in ("numpy", "pandas", "torch"):
         if importlib.util.find_spec(library) is None:
             print(f"left out: what needs {library}, which is not installed", file=sys.stderr)
     names = sys.argv[1:] or [path.stem for path in sorted(HERE.glob("*_test.py")) if path.stem != "pip_test"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -18,10 +19,10 @@ def gar(*arguments, code=0):
 
 
 def complaint(*arguments):
-    """What `gar` says when it refuses something."""
+    """What `gar` says when it refuses something; long messages go on below themselves."""
     done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
     assert done.returncode != 0, f"gar {arguments} was expected to fail"
-    return done.stderr
+    return re.sub(r"\n +", " ", done.stderr)
 
 
 def unique_name(words):

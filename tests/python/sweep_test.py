@@ -28,7 +28,8 @@ class Numbers(unittest.TestCase):
             asked = gar.predict(row.topology, count=row.count, algorithms=row.algorithm)
             self.assertEqual(row.plan, asked.best)
             self.assertAlmostEqual(row.predicted_seconds, asked.seconds, delta=1e-12 * asked.seconds)
-            self.assertEqual(row.chunks, asked.to_rows()[0]["chunks"])
+            # A sweep prices plans as they are; gentree+ alone decides on chunks.
+            self.assertEqual(row.chunks, asked.to_rows()[0]["chunks"] if row.algorithm == "gentree+" else 1)
             self.assertAlmostEqual(row.terms.total, row.predicted_seconds, delta=1e-12 * asked.seconds)
 
     def test_simulations_are_those_of_simulate(self):

@@ -58,7 +58,9 @@ void expect_refused(gar_status status, const std::string& start, const std::stri
   const std::string text = gar_last_error();
   EXPECT_EQ(text.rfind(start, 0), 0U) << text;
   EXPECT_NE(text.find(part), std::string::npos) << text;
-  EXPECT_NE(text.find("accepted"), std::string::npos) << text;
+  const bool says_what_would_do =
+      text.find("expected") != std::string::npos || text.find("accepted") != std::string::npos;
+  EXPECT_TRUE(says_what_would_do) << text;
 }
 
 TEST(CApi, ValuesAreThoseOfCpp) {
@@ -128,7 +130,7 @@ TEST(CApi, ArgumentsOfCommunicators) {
   for (const auto& [name, rank, size] :
        {std::tuple{"a/b", 0, 1}, {"", 0, 1}, {"x", -1, 1}, {"x", 1, 1}, {"x", 0, 0}, {"x", 0, -5}}) {
     EXPECT_EQ(gar_comm_create_shm(name, rank, size, nullptr, &comm), GAR_ERROR_ARGUMENT) << name << rank << size;
-    EXPECT_NE(std::string(gar_last_error()).find("accepted"), std::string::npos) << gar_last_error();
+    EXPECT_NE(std::string(gar_last_error()).find("expected"), std::string::npos) << gar_last_error();
   }
   EXPECT_EQ(comm, nullptr) << "nothing is written on failure";
   gar_comm_free(nullptr);

@@ -24,11 +24,12 @@ namespace {
 
 using test::Member;
 
-CommunicatorOptions options_of(const std::string& algorithm) {
+/// Without an algorithm the network is measured.
+CommunicatorOptions options_of(const std::string& algorithm, int size) {
   CommunicatorOptions out;
   out.algorithm = algorithm;
+  if (!algorithm.empty()) out.topology = make_tree({size});
   out.timeout_s = test::kLongestWait;
-  // Nothing to measure, and the same plans in every run.
   return out;
 }
 
@@ -36,7 +37,7 @@ CommunicatorOptions options_of(const std::string& algorithm) {
 void run_algorithms(Member& member, const std::vector<std::string>& algorithms, int num_cases) {
   std::uint64_t salt = 0;
   for (const std::string& algorithm : algorithms) {
-    Communicator communicator = member.communicator(options_of(algorithm));
+    Communicator communicator = member.communicator(options_of(algorithm, member.size));
     test::check(communicator.rank() == member.rank && communicator.size() == member.size, "wrong rank or size");
     test::CaseDealer dealer(test::seed(std::hash<std::string>{}(algorithm)));
     for (int i = 0; i <= num_cases; ++i) {
@@ -81,7 +82,7 @@ TEST(TcpHosts, SharedMemoryAndTcpCarryOnePlan) {
   setenv("GAR_FAKE_HOSTS", "2", 1);
   const auto body = [&](Member& member) {
     run_algorithms(member, {"", "ring", "cps"}, 6);
-    Communicator communicator = member.communicator(options_of("ring"));
+    Communicator communicator = member.communicator(options_of("ring", member.size));
     const PlanReport report = communicator.report(Collective::kAllReduce, 100'000, DataType::kFloat32);
     test::check(report.transport == "shm+tcp", "the transport is " + report.transport);
   };
@@ -91,7 +92,7 @@ TEST(TcpHosts, SharedMemoryAndTcpCarryOnePlan) {
 
 TEST(TcpHosts, OneHostNeedsNoTcp) {
   const auto body = [&](Member& member) {
-    Communicator communicator = member.communicator(options_of(""));
+    Communicator communicator = member.communicator(options_of("", member.size));
     test::run_case(communicator, {.count = 1000}, 1);
     test::check(communicator.report(Collective::kAllReduce, 1000, DataType::kFloat32).transport == "shm", "not shm");
   };
@@ -108,7 +109,7 @@ TEST(TcpAdmission, IsRight) {
 
 TEST(TcpRequests, SeveralAreUnderWay) {
   const auto body = [&](Member& member) {
-    Communicator communicator = member.communicator(options_of("ring"));
+    Communicator communicator = member.communicator(options_of("ring", member.size));
     std::vector<std::vector<float>> vectors(5, std::vector<float>(50'000, static_cast<float>(member.rank + 1)));
     std::vector<Request> requests;
     for (auto& vector : vectors) requests.push_back(communicator.start_all_reduce(vector));
@@ -134,7 +135,7 @@ void expect_in_all(const std::vector<test::Processes::Outcome>& outcomes, const 
 TEST(TcpFaults, CallsThatDifferAreFoundOut) {
   for (const std::int64_t count : {std::int64_t{10}, std::int64_t{200'000}}) {
     const auto body = [&](Member& member) {
-      Communicator communicator = member.communicator(options_of(""));
+      Communicator communicator = member.communicator(options_of("", member.size));
       std::vector<float> vector(static_cast<std::size_t>(count) + 1);
       communicator.all_reduce(vector.data(), vector.data(), count, DataType::kFloat32);
       communicator.all_reduce(vector.data(), vector.data(), count + (member.rank == 2 ? 1 : 0), DataType::kFloat32);
@@ -148,7 +149,9 @@ TEST(TcpFaults, CallsThatDifferAreFoundOut) {
 }
 
 TEST(TcpFaults, OptionsThatDifferAreFoundOut) {
-  const auto body = [&](Member& member) { member.communicator(options_of(member.rank == 1 ? "ring" : "cps")); };
+  const auto body = [&](Member& member) {
+    member.communicator(options_of(member.rank == 1 ? "ring" : "cps", member.size));
+  };
   for (const std::string& text : test::run_tcp(3, TcpPath::kMessages, body)) {
     EXPECT_NE(text.find("rank 1 has another algorithm"), std::string::npos) << text;
   }
@@ -156,7 +159,7 @@ TEST(TcpFaults, OptionsThatDifferAreFoundOut) {
 
 /// AllReduces until something happens. `seen[0]` counts them on rank 0, `seen[1]` the ranks that have failed.
 void run_endlessly(Member& member, double timeout_s, test::SharedArray& seen) {
-  CommunicatorOptions options = options_of("ring");
+  CommunicatorOptions options = options_of("ring", member.size);
   options.timeout_s = timeout_s;
   Communicator communicator = member.communicator(options);
   std::vector<float> vector(100'000);
@@ -207,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, TcpDeath, ::testing::Values(TcpPath::kMessages, 
 TEST(TcpFaults, ARankThatNeverComesIsNamed) {
   const auto body = [&](Member& member) {
     if (member.rank == 2) return;
-    CommunicatorOptions options = options_of("");
+    CommunicatorOptions options = options_of("", member.size);
     options.timeout_s = 0.5;
     member.communicator(options);
   };
@@ -220,7 +223,7 @@ TEST(TcpFaults, ARankThatNeverComesIsNamed) {
 
 TEST(TcpFaults, ARankThatLeavesIsNamed) {
   const auto body = [&](Member& member) {
-    Communicator communicator = member.communicator(options_of("ring"));
+    Communicator communicator = member.communicator(options_of("ring", member.size));
     if (member.rank == 1) return;
     std::vector<float> vector(100'000);
     communicator.all_reduce(vector);

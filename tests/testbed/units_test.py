@@ -85,7 +85,7 @@ class Arguments(unittest.TestCase):
         self.check("fly", 2, "fly")
         self.check("up", 2, "--hosts", "--tree")
         self.check("up --hosts 3 --tree 2x2", 2, "not allowed with")
-        self.check("up --hosts 0", 2, "accepted: a number from 1 on")
+        self.check("up --hosts 0", 2, "expected a number from 1 on")
         self.check("up --hosts 251", 2, "1 to 250")
         self.check("up --hosts 3 --rate fast", 2, "'fast' is no rate", "25mbit")
         self.check("up --hosts 3 --queue 1000b", 2, "--queue", "at least 1514")

@@ -76,7 +76,7 @@ std::vector<DecisionRow> search(DecisionTableRequest request) {
   ProgressLine line;
   TableProgress progress(request.from, request.to);
   request.progress = [&](std::int64_t num_planned, std::int64_t count) {
-    line.show(fmt::format("{} sizes planned, now {}{} (Ctrl-C ends it)", num_planned,
+    line.show(fmt::format("{} size{} planned, now {}{} (Ctrl-C ends it)", num_planned, num_planned == 1 ? "" : "s",
                           format_bytes(static_cast<double>(count * request.element_bytes)), progress.left(count)));
   };
   return decision_table(request);

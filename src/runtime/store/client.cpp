@@ -80,7 +80,7 @@ class TcpStore final : public Store {
       return false;
     }
     if (!wait_for(socket.fd, POLLOUT)) {
-      why = "no answer";
+      if (why.empty()) why = "no answer";
       return false;
     }
     if (const int error = connect_error(socket.fd); error != 0) {
@@ -92,7 +92,7 @@ class TcpStore final : public Store {
                     Handshake::caller(store_key(secret_), {Purpose::kStore, 0, 0, 1}, random_nonce()));
     while (!greeter.advance()) {
       if (!wait_for(greeter.fd(), greeter.wants_to_write() ? POLLOUT : POLLIN)) {
-        why = "no answer";
+        if (why.empty()) why = "no answer";
         return false;
       }
     }

@@ -87,7 +87,7 @@ TEST(ParseCount, RejectsEverythingElse) {
                            "one"}) {
     const std::string message = message_of_count(text);
     EXPECT_NE(message.find("--count '" + std::string(text) + "'"), std::string::npos) << text << ": " << message;
-    EXPECT_NE(message.find("accepted"), std::string::npos) << text << ": " << message;
+    EXPECT_NE(message.find("expected"), std::string::npos) << text << ": " << message;
   }
 }
 

@@ -250,6 +250,18 @@ TEST(Policy, RuntimeFollowsTheModelOtherwise) {
   EXPECT_EQ(plan(request).spec.name, "cps");
 }
 
+// Chunks let stages overlap, and then their senders meet.
+TEST(Policy, RuntimeCutsNoVectorWhereMeetingSendersCostMoreThanItGains) {
+  PlanRequest lossy = lossy_star(1e-5, 9e-8, 1);
+  lossy.model.max_chunks = 1000;
+  EXPECT_EQ(plan(lossy).plan.num_chunks, 1);
+  lossy.policy = Policy::kModel;
+  EXPECT_GT(plan(lossy).plan.num_chunks, 1);
+  PlanRequest lossless = lossy_star(1e-5, 0, 0);
+  lossless.model.max_chunks = 1000;
+  EXPECT_GT(plan(lossless).plan.num_chunks, 1);
+}
+
 // Short vectors: the transport's gather or Recursive Doubling where they are predicted to be the fastest, at the price
 // that they have there.
 TEST(Policy, RuntimeConsidersTheTransportsGatherAndRecursiveDoubling) {

@@ -158,14 +158,23 @@ TEST_F(TcpConnection, WaitsUntilAFrameCanBeTaken) {
   EXPECT_EQ(recorder_.payloads[0].size(), 10U);
 }
 
-TEST_F(TcpConnection, RefusesNonsenseAndNoticesTheEnd) {
+TEST_F(TcpConnection, RefusesNonsense) {
   const std::vector<std::byte> nonsense(sizeof(FrameHead), std::byte{0x41});
   say(nonsense);
   EXPECT_THROW(connection_->receive(recorder_), TransportError);
+  EXPECT_THROW(connection_->discard(), TransportError);
+}
+
+TEST_F(TcpConnection, NoticesTheEnd) {
+  say(frame_bytes(make_head(FrameKind::kBye, 1, 0), 0));
   other_ = File();
   connection_->note(1);
-  connection_->discard();
-  EXPECT_TRUE(connection_->has_ended());
+  connection_->receive(recorder_);
+  EXPECT_EQ(recorder_.heads.size(), 1U);
+  while (!connection_->has_ended()) {
+    connection_->note(1);
+    connection_->receive(recorder_);
+  }
 }
 
 TEST_F(TcpConnection, SendsOutOfSeveralPlaces) {

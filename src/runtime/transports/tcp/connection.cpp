@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -128,8 +130,13 @@ void Connection::shut_down() {
 }
 
 bool Connection::is_delivered() const {
+  if (socket_.fd < 0 || is_broken()) return true;
+  // A connection that the other end has reset counts what it never took for ever.
+  tcp_info info = {};
+  socklen_t length = sizeof info;
+  if (getsockopt(socket_.fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && info.tcpi_state == TCP_CLOSE) return true;
   int waiting = 0;
-  return socket_.fd < 0 || is_broken() || ioctl(socket_.fd, SIOCOUTQ, &waiting) != 0 || waiting == 0;
+  return ioctl(socket_.fd, SIOCOUTQ, &waiting) != 0 || waiting == 0;
 }
 
 // --- what comes ------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ namespace gar {
 namespace {
 
 constexpr std::int64_t kLeastChunkBytes = 256 << 10;
+constexpr double kPartingS = 1;
 constexpr double kVerdictS = 2;         // that rank 0's word may take longer than its own patience
 constexpr double kSharedForever = 1e9;  // between hosts silence is noticed by messages
 constexpr int kLooks = 60;
@@ -94,9 +95,27 @@ class TcpSetup {
     if (!table || (table->failure.empty() && table->ranks.size() != static_cast<std::size_t>(size_))) {
       throw TransportError("tcp_communicator: what rank 0 has put into the store is no table of this job");
     }
-    if (!table->failure.empty()) throw TransportError(escaped(table->failure));
     table_ = *table;
-    compare_terms();
+    try {
+      if (!table_.failure.empty()) throw TransportError(escaped(table_.failure));
+      compare_terms();
+    } catch (const Error&) {
+      part();
+      throw;
+    }
+  }
+
+  /// Nothing comes of it. The store may end with rank 0, so that waits a moment until the others know, too.
+  void part() noexcept {
+    const auto key = [&](int rank) { return fmt::format("{}knows/{}", prefix_, rank); };
+    const std::int64_t limit = now_ns() + static_cast<std::int64_t>(kPartingS * 1e9);
+    try {
+      if (rank_ != 0) store_.set(key(rank_), "");
+      for (int rank = 1; rank_ == 0 && rank < size_; ++rank) {
+        store_.get(key(rank), std::max(static_cast<double>(limit - now_ns()) * 1e-9, 1e-3));
+      }
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): one that never came does not answer
+    }
   }
 
   /// Rank 0 tells all others who is there, or why the job does not begin.

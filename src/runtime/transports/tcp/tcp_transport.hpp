@@ -36,6 +36,9 @@
 
 namespace gar {
 
+/// Of the steady clock.
+std::int64_t now_ns();
+
 struct TcpTransportOptions {
   double timeout_s = 30;
   /// Ranks that something else carries messages to (shared memory); empty: none. Their messages are left alone, but
@@ -170,7 +173,8 @@ class TcpTransport final : public MessageTransport, private FrameSink {
 
   // Waiting and failing (tcp_waiting.cpp).
   bool poll() { return wait_events(0); }
-  bool poll_if_stale() { return is_stale_ && poll(); }
+  /// Where there is other work to do than waiting: a look now and then keeps messages moving.
+  bool poll_if_stale() { return is_stale_ && now_ns() - polled_ns_ > kBetweenLooksNs && poll(); }
   void add_to_epoll();
   void note_end(int rank);
   void check_peers(std::int64_t now);
@@ -213,6 +217,8 @@ class TcpTransport final : public MessageTransport, private FrameSink {
   int num_missing_ = 0;  ///< messages of open slots
   int num_sending_ = 0;  ///< frames that have a slot
   bool is_stale_ = true;
+  static constexpr std::int64_t kBetweenLooksNs = 20'000;
+  std::int64_t polled_ns_ = 0;
   bool has_come_ = false;  ///< in the last look
   bool has_progressed_ = true;
   std::int64_t silent_since_ns_ = 0;
@@ -223,8 +229,5 @@ class TcpTransport final : public MessageTransport, private FrameSink {
   bool has_failed_ = false;
   std::string failure_;
 };
-
-/// Of the steady clock.
-std::int64_t now_ns();
 
 }  // namespace gar
