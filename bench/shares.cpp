@@ -1,8 +1,8 @@
 // What shares that fit gain: gentree+ on 500 random trees whose servers, links and speeds differ by up to 10 times,
 // with equal shares and with shares of any size, as multiples of the lower bound.
 //
-// Both columns are predictions of the model; nothing here depends on how busy the machine is but the last column, the
-// time that planning takes.
+// Both columns are prices; bench_chunks says how far the simulator agrees. Nothing here depends on how busy the machine
+// is but the last column, the time that planning takes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -96,6 +96,7 @@ int main(int argc, char** argv) {
       const gar::Topology topology = draw(static_cast<std::uint64_t>(i) + 1);
       const double bound = gar::lower_bound(topology, size).seconds();
       gar::PlanRequest request{.topology = topology, .size_floats = size};
+      request.model.simulates = false;
       request.model.shares = false;
       auto begin = std::chrono::steady_clock::now();
       const double equal = gar::plan(request).seconds();

@@ -128,6 +128,7 @@ struct ModelOptions {
   std::int64_t max_chunks = 0;  ///< gentree+: cut the vector into at most this many chunks; 0: as many as pay
   bool exchanges = true;        ///< gentree+: also consider plans that end in exchanges, which have no halves
   bool shares = true;           ///< gentree+: also consider shares of the vector that follow what ranks can do
+  bool simulates = true;        ///< gentree+: simulate the best plans in chunks, which may wait for each other
   /// gentree+ and Predictor: what is planned. The plan of an AllReduce is priced as this half of it.
   Collective collective = Collective::kAllReduce;
   /// What pricing counts against (kPricingLimit). Without one, every planner, predictor and priced plan has its own.
@@ -168,6 +169,7 @@ struct StageCost {
   double volume = 0;            ///< what crosses it in one step, as a fraction of the vector
   double incast_threshold = 0;  ///< of that link
   std::int64_t fan_in = 0;      ///< most operands of one reduction
+  double sending = 0;           ///< of the mu of one step: what the slowest sender spends before its messages leave
   /// The stage's cost for a vector of `size_floats` floats, in one piece.
   [[nodiscard]] Terms at(double size_floats) const { return fixed + size_floats * slope; }
 };
@@ -178,13 +180,17 @@ class PricedPlan {
   /// Throws PlanError when the plan has another number of ranks than the topology has servers.
   PricedPlan(const Plan& plan, const Topology& topology, const ModelOptions& options = {});
 
-  /// Seconds per term for a vector of `size_floats` floats of 4 bytes, in the plan's number of chunks.
+  /// Seconds per term for a vector of `size_floats` floats of 4 bytes, in the plan's number of chunks, waiting
+  /// included.
   [[nodiscard]] Terms cost(double size_floats) const;
   /// The same in another number of chunks: the first chunk's way through all stages, and for every other chunk one turn
   /// of the busiest resource or, if that takes longer, of the slowest step. Needs ModelOptions::overlap for chunks > 1.
   [[nodiscard]] Terms pipelined_cost(double size_floats, std::int64_t chunks) const;
   /// From now on cost() means this number of chunks. More than one needs ModelOptions::overlap.
   void set_num_chunks(std::int64_t chunks) { num_chunks_ = chunks; }
+  /// How much longer chunks were found to take, because they wait for each other: seconds per float of the vector.
+  void set_waiting(double seconds_per_float) { waiting_ = seconds_per_float; }
+  [[nodiscard]] double waiting() const { return waiting_; }  ///< as set_waiting says; 0 before
   /// The number of chunks, at most `limit`, with the least pipelined cost (found by doubling and halving).
   [[nodiscard]] std::int64_t best_chunks(double size_floats, std::int64_t limit) const;
   /// The link direction or server with the most to do per float; empty without ModelOptions::overlap.
@@ -209,6 +215,7 @@ class PricedPlan {
     std::vector<StageCost> gather;
     std::vector<std::int32_t> children;  // indices into placed_, distinct
     bool is_inner = false;               // a part of its parent: a plan may write several digits in one sub-plan
+    bool is_first = false;               // some rank's first stage
   };
   struct Critical {  // of one of them: seconds with its slowest child, and which child that is
     Terms terms;
@@ -222,6 +229,8 @@ class PricedPlan {
   Resource busiest_;
   std::vector<Resource> handlers_;  // servers with messages to handle that are busiest for some length of a chunk
   BusyTimes busy_;
+  double waiting_ = 0;        // of links, in chunks
+  double first_sending_ = 0;  // mu of the messages of the first step, which leave when those of all chunks are handled
   std::int64_t num_chunks_ = 1;
   double max_excess_ = 0;
   bool has_scatter_ = true;

@@ -44,15 +44,23 @@ const Resource& PricedPlan::busiest(double chunk_floats) const {
   return *most;
 }
 
-Terms PricedPlan::cost(double size_floats) const { return pipelined_cost(size_floats, num_chunks_); }
+Terms PricedPlan::cost(double size_floats) const {
+  Terms terms = pipelined_cost(size_floats, num_chunks_);
+  terms.beta += waiting_ * size_floats;
+  return terms;
+}
 
 // One chunk's way through all stages, then one more chunk per turn of whatever is slowest to take the next one: the
-// busiest link direction or server, or the slowest step, which takes one chunk at a time.
+// busiest link direction or server, or the slowest step, which takes one chunk at a time. All chunks begin their first
+// step at once, and a server shares itself among their messages: no byte flows before it has handled all of these.
 Terms PricedPlan::pipelined_cost(double size_floats, std::int64_t chunks) const {
   const double chunk = size_floats / static_cast<double>(chunks);
   Terms terms = sequential_cost(chunk);
   if (chunks == 1) return terms;
-  Terms turn = busiest(chunk).at(chunk);
+  Terms turn = busiest_.at(chunk);
+  turn.mu += first_sending_;
+  const Terms busy = busiest(chunk).at(chunk);
+  if (busy.total() > turn.total()) turn = busy;
   for_steps([&](const Terms& fixed, const Terms& slope) {
     const Terms step = fixed + chunk * slope;
     if (step.total() > turn.total()) turn = step;

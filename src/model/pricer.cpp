@@ -90,6 +90,7 @@ class Pricer {
     if (plan_.num_ranks == 1) return;
     if (plan_.is_explicit()) {
       Draft draft = make_draft({topology_.root(), 0, 0}, 0, plan_.num_ranks);
+      draft.placed.is_first = true;
       lockstep(draft, {0, index_.num_steps()});
       out_.placed_.push_back(std::move(draft.placed));
       if (options_.overlap) find_busiest(draft.busy);
@@ -103,6 +104,7 @@ class Pricer {
         find_busiest(all);
       }
     }
+    find_first_sending();
   }
 
  private:
@@ -146,6 +148,8 @@ class Pricer {
     const SubPlan& sp = plan_.subplans[static_cast<std::size_t>(id)];
     const bool shares_links = children_share_links(id, span, base);
     placed.is_inner = is_inner_[static_cast<std::size_t>(id)];
+    placed.is_first = shares_links || std::any_of(sp.children.begin(), sp.children.end(),
+                                                  [](const SubPlanRun& run) { return run.subplan == kLeaf; });
     if (shares_links) {
       if (!digits_in_lockstep(draft, id)) lockstep(draft, {0, index_.first_step(id)});
     } else {
@@ -245,6 +249,17 @@ class Pricer {
       for (std::int64_t c = 0; c < run.count && run.subplan != kLeaf; ++c)
         add_busy(run.subplan, first + c * n, whole, all);
       first += run.count * n;
+    }
+  }
+
+  void find_first_sending() {
+    double& most = out_.first_sending_;
+    const auto offer = [&](const std::vector<StageCost>& stages) {
+      if (!stages.empty()) most = std::max(most, stages.front().sending);
+    };
+    if (!out_.has_scatter_) offer(out_.placed_.back().gather);
+    for (const PricedPlan::PlacedSubPlan& placed : out_.placed_) {
+      if (out_.has_scatter_ && placed.is_first) offer(placed.scatter);
     }
   }
 
@@ -441,6 +456,7 @@ class Pricer {
       }
     }
     cost.fixed.mu = steps * handling.seconds();
+    cost.sending = handling.sending;
     StageCost gather = cost;  // the mirror image of a digit stage loads every link and server in the same way
     gather.is_gather = true;
     gather.fan_in = 1;
@@ -588,6 +604,7 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
     out_.max_excess_ = std::max(out_.max_excess_, worst.max_excess);
     name_link(span, pt, worst, cost);
     cost.fixed.mu = data.handling.seconds();
+    cost.sending = is_gather ? data.handling.receiving : data.handling.sending;
     cost.slope.beta = worst.beta;
     cost.slope.epsilon = worst.epsilon;
     if (!is_gather) cost.slope += data.slowest;

@@ -36,6 +36,7 @@ bool may_exchange(const PlanRequest& request) {
 PlanAnswer plan_tree(const AlgorithmSpec& spec, const PlanRequest& request) {
   ModelOptions plus = request.model;
   plus.exchanges = may_exchange(request);
+  plus.simulates = plus.simulates && request.policy == Policy::kModel;
   plus.collective = request.collective;
   TreePlan tree = spec.name == "gentree+" ? gentree_plus(request.topology, request.size_floats, plus)
                                           : gentree(request.topology, request.size_floats,
@@ -119,6 +120,13 @@ void prefer_whole(const PlanRequest& request, PlanAnswer& answer) {
   PlanRequest whole = request;
   whole.model.max_chunks = 1;
   PlanAnswer other = plan_with(answer.spec, whole);
+  PlanAnswer own = answer;
+  own.plan.num_chunks = 1;
+  own.priced = std::make_shared<const PricedPlan>(own.plan, request.topology, whole.model);
+  own.terms = own.priced->cost(request.size_floats);
+  // Of plans that differ by rounding alone this one, so that the choice does not change from size to size.
+  constexpr double kRounding = 1e-9;
+  if (own.seconds() <= (1 + kRounding) * other.seconds()) other = std::move(own);
   if (other.seconds() > answer.seconds() + share * answer.terms.beta) return;
   other.asked = std::move(answer.asked);
   answer = std::move(other);

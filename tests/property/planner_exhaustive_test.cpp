@@ -122,6 +122,7 @@ double least_by_scan(const PricedPlan& priced, const Topology& topology, double 
 void check(const Topology& topology, double size) {
   ModelOptions equal;  // shares of other sizes have a test of their own
   equal.shares = false;
+  equal.simulates = false;  // the space is searched by price
   const Plan plus = gentree_plus(topology, size, equal).plan;
   const VerifyReport report = verify(plus);
   EXPECT_TRUE(report.ok) << report.problem;

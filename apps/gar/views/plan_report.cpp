@@ -174,9 +174,12 @@ void print_explanation(const PlanView& v, bool color) {
   if (v.answer.plan.num_chunks > 1) {
     const double chunk = v.size.floats() / static_cast<double>(v.answer.plan.num_chunks);
     const Resource& busiest = v.answer.priced->busiest(chunk);
+    const double waiting = v.answer.priced->waiting() * v.size.floats();
     say(fmt::format(
-        "\nchunks: the first of {} takes its way through all stages; then the {} is busy {} with each of the others\n",
-        v.answer.plan.num_chunks, escaped(busiest.name), format_seconds(busiest.at(chunk).total())));
+        "\nchunks: the first of {} takes its way through all stages; then the {} is busy {} with each of the "
+        "others{}\n",
+        v.answer.plan.num_chunks, escaped(busiest.name), format_seconds(busiest.at(chunk).total()),
+        waiting > 0 ? fmt::format("; simulated, they wait for each other {} more", format_seconds(waiting)) : ""));
   }
   print_stage_words(v);
   if (v.answer.bound.seconds() > 0) {

@@ -21,8 +21,8 @@
 //      considered only where the best plan without exchanges takes the vector in one piece because cutting it would not
 //      pay. It has no halves, so it is searched for an AllReduce only (ModelOptions::exchanges).
 //
-//   6. Every rank may own the share of the vector that fits what it, and the links above it, can do (see shares.cpp):
-//      only for an AllReduce (the blocks of a ReduceScatter or an AllGather are equal), only where the children of some
+//   6. Every rank may own the share of the vector that fits what it, and the links above it, can do: see shares.cpp.
+//      Only for an AllReduce (the blocks of a ReduceScatter or an AllGather are equal), only where the children of some
 //      switch differ, and up to kMaxShared servers.
 //
 //   7. The whole vector runs in one piece or in k chunks that follow each other through the stages.
@@ -37,8 +37,8 @@
 // stages above is its footprint (active ranks below each link, how busy links and servers are, latency and time so
 // far). For every k of a geometric series the two plans with the least time in k chunks are kept, which keeps plans
 // that finish early, plans with few stages and plans that spare the bottleneck. Trees of up to kExhaustive servers keep
-// everything, so that there the result is the optimum of the space above. Finalists are priced exactly by PricedPlan
-// (finals.cpp).
+// everything, so that there the result is the optimum of the space above, by price. Finalists are priced exactly by
+// PricedPlan, and those in chunks that may be chosen are simulated (finals.cpp).
 //
 // Complexity: O(distinct subtrees * kept plans * factorisations * distinct links); subsets and unequal children cost
 // O(servers below) each. Deterministic: no randomness, ties go to the earlier candidate.
@@ -69,7 +69,7 @@ using plus::Search;
 constexpr std::int64_t kMaxComparedFlat = 4096;  // servers up to which every flat algorithm is compared
 constexpr std::int64_t kLarge = 20'000;          // servers above which only the best finalist and GenTree are priced
 constexpr std::size_t kMaxFinalists = 12;
-constexpr std::int64_t kMaxShared = 512;     // servers up to which shares may be unequal
+constexpr std::int64_t kMaxShared = 2048;    // servers up to which shares may be unequal
 constexpr std::int64_t kMaxManyShared = 64;  // and up to which many forms of that are priced
 constexpr std::int64_t kMaxRefined = 12;     // and up to which they are refined by exact prices
 constexpr int kNumRefined = 2400;            // prices of a form, times servers
@@ -145,18 +145,23 @@ std::vector<plus::ShareOptions> share_variants(const Topology& topology) {
   std::int64_t most = 2;
   for (NodeId id = 0; id < topology.num_nodes(); ++id) most = std::max(most, topology.num_children(id));
   const bool many = topology.num_servers() <= kMaxManyShared;
+  const bool has_levels = topology.height(topology.root()) > 1;
   std::vector<plus::ShareOptions> out;
-  for (const std::int64_t members : {most, std::int64_t{8}, std::int64_t{4}, std::int64_t{3}, std::int64_t{2}}) {
-    if (!out.empty() && members >= most) continue;
-    if (!many && members != most && members != 8) continue;
-    for (const double strength : {1.0, 0.75, 0.5, 0.25}) {
-      if (many || strength == 1) out.push_back({members, strength});
+  const auto add = [&](std::int64_t all, bool is_flat) {
+    for (const std::int64_t members : {all, std::int64_t{8}, std::int64_t{4}, std::int64_t{3}, std::int64_t{2}}) {
+      if (members != all && members >= all) continue;
+      if (!many && members != all && members != 8) continue;
+      for (const double strength : {1.0, 0.75, 0.5, 0.25}) {
+        if (many || strength == 1) out.push_back({members, strength, is_flat});
+      }
     }
-  }
+  };
+  add(most, false);
+  if (many && has_levels) add(topology.num_servers(), true);
   return out;
 }
 
-/// Returns the plan with unequal shares, if it is the best of all so far.
+/// Returns the plan with unequal shares, if it has the least price of all so far.
 std::optional<plus::SharedPlan> offer_shares(const Topology& topology, const ModelOptions& options,
                                              std::int64_t num_units, Finals& finals) {
   const bool is_wanted = options.shares && options.collective == Collective::kAllReduce;
@@ -167,9 +172,10 @@ std::optional<plus::SharedPlan> offer_shares(const Topology& topology, const Mod
   std::optional<plus::SharedPlan> shared =
       plus::plan_with_shares(topology, options, share_variants(topology), num_units, price, num_refined);
   if (!shared) return std::nullopt;
-  const double least = finals.least();
-  finals.offer_if_better(to_plan(shared->fragment, "gentree+", num_units), shared->switches);
-  return finals.least() < least ? std::move(shared) : std::nullopt;
+  Plan plan = to_plan(shared->fragment, "gentree+", num_units);
+  if (!(finals.seconds_of(plan) < finals.least_price())) return std::nullopt;
+  finals.offer(std::move(plan), shared->switches);
+  return shared;
 }
 
 void offer_gentree(const Topology& topology, double size_floats, const ModelOptions& options, Finals& finals) {
@@ -234,12 +240,11 @@ TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelO
   offer_gentree(topology, size_floats, options, finals);
   offer_flat(topology, size_floats, options, finals);
   std::optional<plus::SharedPlan> shared = offer_shares(topology, options, search.units(), finals);
-  const double least = finals.least();
   if (options.exchanges && finals.is_short()) offer_exchanges(topology, search, finals);
   if (options.exchanges) offer_short(topology, size_floats, options, finals);
-  if (finals.least() < least) shared.reset();
   TreePlan out = finals.take();
-  if (shared) {
+  const auto has_shares = [](const SwitchChoice& choice) { return !choice.shares.empty(); };
+  if (shared && std::any_of(out.switches.begin(), out.switches.end(), has_shares)) {
     plus::price_switches(*shared, topology, size_floats, options, search.units());
     out.switches = std::move(shared->switches);
   }

@@ -81,9 +81,9 @@ struct Part {
 
 class ShareTree {
  public:
-  ShareTree(const Topology& topology, const ModelOptions& options, std::int64_t most_members)
+  ShareTree(const Topology& topology, const ModelOptions& options, std::int64_t most_members, bool is_flat)
       : topology_(topology), names_(topology), options_(options), most_(std::max<std::int64_t>(most_members, 2)) {
-    root_ = add(topology.root());
+    root_ = is_flat ? add_flat() : add(topology.root());
     parts_[root_].link = {};
     find_link_seconds();
   }
@@ -219,6 +219,18 @@ class ShareTree {
       return children.front();
     }
     part.children = grouped(std::move(children), id);
+    return store(std::move(part));
+  }
+
+  // All servers below the root, whatever is between: the links of switches are left to the exact price.
+  std::size_t add_flat() {
+    const ExpandedTree tree = expand(topology_, topology_.root());
+    std::vector<std::size_t> servers;
+    for (const std::int32_t leaf : tree.leaf) servers.push_back(add(tree.node[static_cast<std::size_t>(leaf)]));
+    Part part;
+    part.node = topology_.root();
+    part.num_ranks = topology_.num_servers();
+    part.children = grouped(std::move(servers), topology_.root());
     return store(std::move(part));
   }
 
@@ -527,11 +539,12 @@ std::optional<SharedPlan> plan_with_shares(const Topology& topology, const Model
     double strength = 0;
     double seconds = std::numeric_limits<double>::infinity();
   };
-  std::map<std::int64_t, std::pair<ShareTree, Best>> trees;
+  std::map<std::pair<bool, std::int64_t>, std::pair<ShareTree, Best>> trees;
   for (const ShareOptions& variant : variants) {
-    auto& [tree, best] =
-        trees.try_emplace(variant.most_members, ShareTree(topology, options, variant.most_members), Best{})
-            .first->second;
+    auto& [tree, best] = trees
+                             .try_emplace({variant.is_flat, variant.most_members},
+                                          ShareTree(topology, options, variant.most_members, variant.is_flat), Best{})
+                             .first->second;
     if (!tree.find_shares(variant.strength)) continue;
     const FragmentPtr fragment = tree.plan(num_units);
     if (!fragment) continue;
