@@ -156,7 +156,7 @@ class PyRequest {
   }
   PyRequest(const PyRequest&) = delete;
   PyRequest& operator=(const PyRequest&) = delete;
-  ~PyRequest() {
+  ~PyRequest() {  // NOLINT(bugprone-exception-escape): only where Python itself is broken
     const py::gil_scoped_release no_gil;
     request_ = {};
   }

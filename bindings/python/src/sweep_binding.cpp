@@ -9,7 +9,7 @@
 namespace gar::python {
 namespace {
 
-constexpr double kProgressEvery_s = 0.1;
+constexpr double kProgressSeconds = 0.1;
 
 /// Numbers that Python reads in place, through the buffer protocol; any shape.
 template <class T>
@@ -86,7 +86,7 @@ py::dict sweep(const std::vector<std::shared_ptr<Topology>>& topologies, const p
   {
     const py::gil_scoped_release no_gil;
     Sweep run(std::move(request));
-    while (!run.wait_for(kProgressEvery_s)) {
+    while (!run.wait_for(kProgressSeconds)) {
       const py::gil_scoped_acquire gil;
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
       if (!on_progress.is_none()) on_progress(run.num_done(), run.num_cases());

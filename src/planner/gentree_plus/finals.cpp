@@ -113,10 +113,11 @@ double Finals::simulated_seconds(const Offer& offer) {
   const std::int64_t many = std::max(kFewestChunks, static_cast<std::int64_t>(affordable));
   if (many >= chunks) return 0;
   const double chunk = size_ / static_cast<double>(chunks);
-  const double half = run_seconds(offer.plan, many / 2, chunk * static_cast<double>(many / 2));
+  const std::int64_t few = many / 2;
+  const double half = run_seconds(offer.plan, few, chunk * static_cast<double>(few));
   const double both = half > 0 ? run_seconds(offer.plan, many, chunk * static_cast<double>(many)) : 0;
   if (both <= half) return 0;
-  const double pace = (both - half) / static_cast<double>(many - many / 2);
+  const double pace = (both - half) / static_cast<double>(many - few);
   const double longer = run_seconds(offer.plan, many, size_) - offer.priced->pipelined_cost(size_, many).total();
   return std::max(both + pace * static_cast<double>(chunks - many), offer.terms.total() + longer);
 }

@@ -92,7 +92,7 @@ void check_secret(std::string_view secret, std::string_view where) {
 }
 
 std::string job_secret() {
-  if (const std::string text = environment::text(environment::kSecret); !text.empty()) {
+  if (std::string text = environment::text(environment::kSecret); !text.empty()) {
     check_secret(text, "GAR_SECRET in the environment");
     return text;
   }
