@@ -92,11 +92,11 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Ranks, ::testing::Values(TransportKind::kThreads
                          [](const auto& kind) { return std::string(to_string(kind.param)); });
 
 TEST(TransportKind, HasAWordForEach) {
-  for (const char* word : {"auto", "threads", "shm", "mpi", "cuda-ipc", "nccl"}) {
+  for (const char* word : {"auto", "threads", "shm", "mpi", "tcp", "shm+tcp", "cuda-ipc", "nccl"}) {
     ASSERT_TRUE(parse_transport_kind(word)) << word;
     EXPECT_EQ(to_string(*parse_transport_kind(word)), word);
   }
-  EXPECT_FALSE(parse_transport_kind("tcp"));
+  EXPECT_FALSE(parse_transport_kind("udp"));
   EXPECT_TRUE(is_for_gpus(TransportKind::kNccl));
   EXPECT_FALSE(is_for_gpus(TransportKind::kMpi));
 }

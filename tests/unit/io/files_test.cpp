@@ -166,15 +166,15 @@ TEST_F(Files, PipeWithoutEndIsCutOff) {
 }
 
 TEST_F(Files, WhatIsNoFileIsRefused) {
-  expect_contains(problem_of("/dev/zero"), "/dev/zero: is a device; a file is accepted");
-  expect_contains(problem_of(folder_.path()), "is a directory; a file is accepted");
+  expect_contains(problem_of("/dev/zero"), "/dev/zero: is a device; expected a file");
+  expect_contains(problem_of(folder_.path()), "is a directory; expected a file");
   EXPECT_EQ(problem_of(folder_.file("nothing")), folder_.file("nothing") + ": there is no such file");
   const int plug = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, folder_.file("socket").c_str(), sizeof address.sun_path - 1);
   ASSERT_EQ(bind(plug, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  expect_contains(problem_of(folder_.file("socket")), "is a socket; a file is accepted");
+  expect_contains(problem_of(folder_.file("socket")), "is a socket; expected a file");
   close(plug);
   EXPECT_THROW((void)read_plan_file("/dev/zero"), ParseError);
 }

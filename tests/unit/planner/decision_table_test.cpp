@@ -118,7 +118,7 @@ TEST(DecisionTable, CountsElementsAndReportsProgress) {
 
 // Merged rows cover the same sizes; what stands in them is at most 1% from the best plan, at both ends of exact rows.
 TEST(DecisionTable, MergesRowsThatAreNearlyAsGood) {
-  DecisionTableRequest request = table_of("tree:3x4@100GbE+400GbE", {});
+  DecisionTableRequest request = table_of("tree:4x12@100Gbit/s+400Gbit/s", {});
   request.to = 10'000'000;
   const std::vector<DecisionRow> exact = decision_table(request);
   request.merge = 0.01;

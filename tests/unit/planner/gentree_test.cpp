@@ -58,8 +58,9 @@ TEST(GenTree, SymmetricTreesChooseTheSameInEveryRack) {
 }
 
 TEST(GenTree, DifferentRacksMeetByAsymmetricCps) {
-  expect_choices("asy384", 1e7, {{"rack", 8, "hcps", {8, 4}}, {"rack", 8, "cps", {16}}, {"root", 1, "acps", {16}}});
-  expect_choices("asy384", 1e8, {{"rack", 8, "hcps", {8, 4}}, {"rack", 8, "hcps", {8, 2}}, {"root", 1, "acps", {16}}});
+  expect_choices("asy384", 1e7, {{"rack0", 8, "hcps", {8, 4}}, {"rack8", 8, "cps", {16}}, {"root", 1, "acps", {16}}});
+  expect_choices("asy384", 1e8,
+                 {{"rack0", 8, "hcps", {8, 4}}, {"rack8", 8, "hcps", {8, 2}}, {"root", 1, "acps", {16}}});
 }
 
 // On one switch the candidates are the closed forms.

@@ -256,6 +256,7 @@ TEST(Policy, RuntimeCutsNoVectorWhereMeetingSendersCostMoreThanItGains) {
   lossy.model.max_chunks = 1000;
   EXPECT_EQ(plan(lossy).plan.num_chunks, 1);
   lossy.policy = Policy::kModel;
+  lossy.model.simulates = false;  // by price alone
   EXPECT_GT(plan(lossy).plan.num_chunks, 1);
   PlanRequest lossless = lossy_star(1e-5, 0, 0);
   lossless.model.max_chunks = 1000;

@@ -109,7 +109,7 @@ TEST(NetworkWords, WhatIsRefused) {
   expect("star:12@1Gbit/s,2Gbit/s", "speed of one link twice");
   expect("star:12@1GbE,2us,3us", "latency of one level twice");
   expect("star:12@1GbE,DDR4,DDR5", "memory of the servers twice");
-  expect("star:12@1GbE+10GbE", "says the links of 2 levels, but has 1");
+  expect("star:12@1GbE+10GbE", "says the links of 2 levels; expected at most 1");
   expect("tree:4x12@1GbE+10GbE,DDR5", "behind a '+'");
   expect("tree:4x12@1GbE,2us+10GbE,1us", "a latency is that of the whole way");
   expect("star:7y@1GbE", "not a whole number");
