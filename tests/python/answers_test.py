@@ -293,18 +293,18 @@ class Pictures(unittest.TestCase):
 class Stubs(unittest.TestCase):
     def test_the_stub_has_what_the_extension_has(self):
         tree = ast.parse((ROOT / "bindings/python/gar/_core.pyi").read_text())
-        stub = {}
+        declared = {}
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
-                stub[node.name] = {f.name for f in node.body if isinstance(f, ast.FunctionDef)} - {"__init__"}
+                declared[node.name] = {f.name for f in node.body if isinstance(f, ast.FunctionDef)} - {"__init__"}
             elif isinstance(node, ast.FunctionDef):
-                stub[node.name] = None
+                declared[node.name] = None
             elif isinstance(node, ast.AnnAssign):
-                stub[node.target.id] = None
+                declared[node.target.id] = None
         columns = {"Doubles", "Integers", "Indices"}
         there = {name for name in dir(_core) if not name.startswith("_")} - columns
-        self.assertEqual(set(stub), there)
-        for name, members in stub.items():
+        self.assertEqual(set(declared), there)
+        for name, members in declared.items():
             if members:
                 self.assertEqual(members, {m for m in dir(getattr(_core, name)) if not m.startswith("_")}, name)
 
