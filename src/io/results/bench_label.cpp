@@ -29,7 +29,7 @@ std::string to_short_string(const BenchLabel& label) {
   if (label.is_reproducible) return label.name + std::string(kShortReproducible);
   const bool is_library = label.name == "native" || label.plan.empty() || label.plan == label.name;
   if (is_library) return label.name;
-  // One word of several says enough: "small" of "small-message path".
+  // One word of several says enough.
   const bool is_one_word = label.plan.find(' ') == std::string::npos;
   return label.name + ": " + (is_one_word ? label.plan : label.plan.substr(0, label.plan.find_first_of(" -")));
 }

@@ -66,7 +66,7 @@ Json ratio_json(const BenchRatio& ratio) {
 BenchLabel label_of(const BenchResult& result) {
   return {.name = result.entry.name,
           .is_reproducible = result.entry.is_reproducible,
-          .plan = result.plan == "latency" ? "small-message path" : result.plan,
+          .plan = result.plan,
           .num_chunks = result.num_chunks};
 }
 
