@@ -31,6 +31,45 @@ const Spellings& spellings_of(Collective collective) {
   return kAllReduceSpellings;
 }
 
+// Every rank gets as much as every other one. It keeps the first of what it holds, up to that, and the rest goes to
+// those who lack it, both in the order of the ranks, so that little moves, and not far. `held`: units by rank.
+std::vector<Piece> evened(const std::vector<Piece>& placement, std::vector<std::int64_t> held, std::int64_t block) {
+  struct Part {
+    std::int32_t owner = 0;
+    std::int64_t units = 0;
+  };
+  std::vector<std::vector<Part>> parts(held.size());  // of what a rank holds, the last one first
+  std::size_t lacking = 0;
+  for (std::size_t r = 0; r < held.size(); ++r) {
+    parts[r].push_back({static_cast<std::int32_t>(r), std::min(held[r], block)});
+    while (held[r] > block) {
+      while (held[lacking] >= block) ++lacking;
+      const std::int64_t units = std::min(held[r] - block, block - held[lacking]);
+      parts[r].push_back({static_cast<std::int32_t>(lacking), units});
+      held[r] -= units;
+      held[lacking] += units;
+    }
+    std::reverse(parts[r].begin(), parts[r].end());
+  }
+  std::vector<Piece> out;
+  for (const Piece& piece : placement) {
+    std::vector<Part>& left = parts[static_cast<std::size_t>(piece.owner)];
+    for (std::int64_t begin = piece.begin; begin < piece.end;) {
+      Part& part = left.back();
+      const std::int64_t units = std::min(part.units, piece.end - begin);
+      if (!out.empty() && out.back().owner == part.owner) {
+        out.back().end += units;
+      } else if (units > 0) {
+        out.push_back({begin, begin + units, part.owner});
+      }
+      begin += units;
+      part.units -= units;
+      if (part.units == 0) left.pop_back();
+    }
+  }
+  return out;
+}
+
 Plan half(const Plan& allreduce, Collective collective) {
   if (allreduce.is_explicit()) {
     throw InvalidArgument("an explicit plan has no separate ReduceScatter; build it from an algorithm");
@@ -66,10 +105,8 @@ Plan half(const Plan& allreduce, Collective collective) {
   const PlanIndex index(whole);
   for (const Piece& p : index.placement_after(plan.root)) held[static_cast<std::size_t>(p.owner)] += p.end - p.begin;
   if (std::all_of(held.begin(), held.end(), [&](std::int64_t h) { return h == block; })) return plan;
-  Stage home{StageKind::kPlace, 1, 1, {}};
-  for (std::int64_t r = 0; r < n; ++r)
-    home.target.push_back({r * block, (r + 1) * block, static_cast<std::int32_t>(r)});
-  plan.subplans[static_cast<std::size_t>(plan.root)].stages.push_back(std::move(home));
+  plan.subplans[static_cast<std::size_t>(plan.root)].stages.push_back(
+      {StageKind::kPlace, 1, 1, evened(index.placement_after(plan.root), std::move(held), block)});
   return plan;
 }
 

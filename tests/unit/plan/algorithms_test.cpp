@@ -334,6 +334,25 @@ TEST(Halves, RankOrder) {
   }
 }
 
+// What a rank holds beyond a block goes to those who lack it, and nothing else moves: six ranks, of which two pairs
+// fold, end with a quarter of the vector or nothing.
+TEST(Halves, MoveNoMoreThanTheyMust) {
+  const Plan scatter = as_reduce_scatter(rhd(6));
+  const Stage& last = scatter.subplans.back().stages.back();
+  ASSERT_EQ(last.kind, StageKind::kPlace);
+  const PlanIndex index(rhd(6));
+  std::int64_t kept = 0;
+  for (const Piece& before : index.placement_after(rhd(6).root)) {
+    const std::int64_t scale = scatter.num_units / rhd(6).num_units;
+    for (const Piece& after : last.target) {
+      if (after.owner != before.owner) continue;
+      kept += std::max<std::int64_t>(
+          std::min(after.end, before.end * scale) - std::max(after.begin, before.begin * scale), 0);
+    }
+  }
+  EXPECT_EQ(kept, scatter.num_units / 6 * 4);  // four ranks keep a block each
+}
+
 TEST(Halves, ByCollective) {
   const Plan plan = hcps(6, {3, 2});
   EXPECT_EQ(as_collective(plan, Collective::kAllReduce), plan);
