@@ -1,7 +1,8 @@
-// Sizes and counts as people write them: "400MB", "1.5GiB", "1e8", "3.2e7".
+// Sizes, counts and shares as people write them: "400MB", "1.5GiB", "1e8", "3.2e7", "5%".
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,9 @@ std::vector<std::int64_t> parse_count_list(std::string_view name, std::string_vi
                                            std::int64_t factor = kSizeFactor);
 /// The factor of a range: a whole number from 2 to 1,000,000.
 std::int64_t parse_size_factor(std::string_view name, std::string_view text);
+
+/// A share, as a number or in percent: "0.05", "5%". Nothing when the text is neither, or is not finite.
+std::optional<double> share_of(std::string_view text);
 
 /// An element type: "float32", "int8", ...; also "half", "float" and "double", as in nccl-tests.
 DataType parse_dtype(std::string_view name, std::string_view text);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
@@ -231,6 +233,18 @@ std::int64_t parse_size_factor(std::string_view name, std::string_view text) {
   }
   const std::int64_t value = text.size() > 9 ? kMost + 1 : parse_count(name, text);
   if (value < 2 || value > kMost) reject(name, text, "out of range", kAccepted);
+  return value;
+}
+
+std::optional<double> share_of(std::string_view text) {
+  const bool is_percent = text.ends_with('%');
+  const std::string number(text.substr(0, text.size() - (is_percent ? 1 : 0)));
+  const bool is_plain =
+      !number.empty() && number.front() != '+' && number.find_first_not_of("0123456789.eE+-") == std::string::npos;
+  if (!is_plain) return std::nullopt;
+  char* end = nullptr;
+  const double value = std::strtod(number.c_str(), &end) / (is_percent ? 100 : 1);
+  if (end != number.c_str() + number.size() || !std::isfinite(value)) return std::nullopt;
   return value;
 }
 

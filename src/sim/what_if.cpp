@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <tuple>
 
 #include "gar/errors.hpp"
 #include "gar/limits.hpp"
+#include "gar/quantity.hpp"
 
 namespace gar {
 namespace {
@@ -46,7 +45,7 @@ std::string accepted(const ConditionForm& form) {
     case Condition::Kind::kBackground:
       break;
   }
-  return fmt::format("{} (or NAME.up, NAME.down for one direction) with {}, such as rack3.uplink=0.5", form.form,
+  return fmt::format("{} (or NAME.up, NAME.down for one direction) with {}, such as rack3.uplink=0.5 or 50%", form.form,
                      form.value);
 }
 
@@ -60,16 +59,6 @@ struct Source {
     throw UsageError(fmt::format("{} '{}': {}; expected {}", name, text, why, accepted(form)));
   }
 };
-
-std::optional<double> number_of(const std::string& text) {
-  const bool is_plain =
-      !text.empty() && text.front() != '+' && text.find_first_not_of("0123456789.eE+-") == std::string::npos;
-  if (!is_plain) return std::nullopt;
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (end != text.c_str() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
 
 // Takes ".uplink", ".up" or ".down" off the end of `place`.
 void take_direction(const Source& source, std::string_view& place, Condition& out) {
@@ -172,7 +161,8 @@ Condition parse_condition(Condition::Kind kind, std::string_view name, const std
     const std::size_t equals = text.rfind('=');
     if (equals == std::string::npos) source.reject("'=' and a number are missing");
     const std::string number = text.substr(equals + 1);
-    const std::optional<double> value = number_of(number);
+    const bool is_share = kind != Condition::Kind::kSlow;
+    const std::optional<double> value = !is_share && number.ends_with('%') ? std::nullopt : share_of(number);
     if (!value) source.reject(fmt::format("'{}' is not a number", number));
     const bool is_tiny = kind == Condition::Kind::kDegrade && *value > 0 && *value < 1 / kMaxFactor;
     if (!(*value >= source.form.least && *value <= source.form.most) || is_tiny) {
@@ -188,9 +178,10 @@ Condition parse_condition(Condition::Kind kind, std::string_view name, const std
 }
 
 double parse_jitter(std::string_view name, const std::string& text) {
-  const std::optional<double> jitter = number_of(text);
+  const std::optional<double> jitter = share_of(text);
   if (!jitter || *jitter < 0 || *jitter > kMaxJitter) {
-    throw UsageError(fmt::format("{} '{}': expected a share from 0 to {:g}, such as 0.05", name, text, kMaxJitter));
+    throw UsageError(
+        fmt::format("{} '{}': expected a share from 0 to {:g}, such as 0.05 or 5%", name, text, kMaxJitter));
   }
   return *jitter;
 }

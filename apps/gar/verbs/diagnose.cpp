@@ -119,15 +119,11 @@ int judge_by_links(const Topology& topology, double share, const Case& found, co
 /// "70%" or "0.7".
 double parse_share(const std::string& text) {
   if (text.empty()) return kUsualShare;
-  const bool is_percent = text.ends_with('%');
-  double value = 0;
-  const char* end = text.data() + text.size() - (is_percent ? 1 : 0);
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (is_percent) value /= 100;
-  if (error != std::errc() || at != end || !(value > 0 && value <= 1)) {
+  const std::optional<double> value = share_of(text);
+  if (!value || *value <= 0 || *value > 1) {
     throw UsageError(fmt::format("--at-least '{}': expected a share such as 70% or 0.7", text));
   }
-  return value;
+  return *value;
 }
 
 int run(const DiagnoseArgs& args, const Context& context) {

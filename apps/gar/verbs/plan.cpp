@@ -1,7 +1,6 @@
 // gar plan: makes a plan for a network, says what it costs and where the time goes, and writes it to a file.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -118,14 +117,11 @@ int make(const PlanArgs& args, const VectorSize& size, const Context& context) {
 
 // "1%" or "0.01".
 double parse_share(const std::string& flag, const std::string& text) {
-  const bool is_percent = text.ends_with('%');
-  const std::string number = text.substr(0, text.size() - (is_percent ? 1 : 0));
-  char* end = nullptr;
-  const double value = std::strtod(number.c_str(), &end) / (is_percent ? 100 : 1);
-  if (number.empty() || *end != '\0' || !(value >= 0 && value <= 1)) {
+  const std::optional<double> value = share_of(text);
+  if (!value || *value < 0 || *value > 1) {
     throw UsageError(fmt::format("{} '{}': expected a share from 0 to 100%, such as 1% or 0.01", flag, text));
   }
-  return value;
+  return *value;
 }
 
 // A single range without a factor asks where the best plan changes.

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include <optional>
+
+#include "gar/quantity.hpp"
 
 namespace gar::cli {
 namespace {
@@ -60,14 +62,12 @@ WhatIf parse_what_if(const SimulationArgs& args) {
 }
 
 double parse_tolerance(const SimulationArgs& args) {
-  const char* const begin = args.tolerance.c_str();
-  char* end = nullptr;
-  const double tolerance = std::strtod(begin, &end);
-  if (end == begin || *end != 0 || !(tolerance >= 0 && tolerance <= kMaxTolerance)) {
-    throw UsageError(
-        fmt::format("--tolerance '{}': expected a share from 0 to {:g}, such as 1e-3", args.tolerance, kMaxTolerance));
+  const std::optional<double> tolerance = share_of(args.tolerance);
+  if (!tolerance || *tolerance < 0 || *tolerance > kMaxTolerance) {
+    throw UsageError(fmt::format("--tolerance '{}': expected a share from 0 to {:g}, such as 1e-3 or 0.1%",
+                                 args.tolerance, kMaxTolerance));
   }
-  return tolerance;
+  return *tolerance;
 }
 
 SimulationEngine parse_engine(const std::string& name) {

@@ -80,6 +80,25 @@ TEST(WhatIf, ParsesEveryFlag) {
                                       "other traffic takes 30% of the link of rank 5", "jitter of 5%, seed 7"}));
 }
 
+TEST(WhatIf, SharesMayBePercentages) {
+  SimulationArgs args;
+  args.degrade = {"rack3.uplink=50%"};
+  args.background = {"5.uplink=2.5%"};
+  args.jitter = "5%";
+  args.tolerance = "0.1%";
+  const WhatIf w = parse_what_if(args);
+  EXPECT_EQ(w.conditions[0].value, 0.5);
+  EXPECT_EQ(w.conditions[1].value, 0.025);
+  EXPECT_EQ(w.jitter, 0.05);
+  EXPECT_EQ(parse_tolerance(args), 1e-3);
+  args = {};
+  args.slow = {"rack3=200%"};  // a factor is no share
+  EXPECT_NE(usage_error(args).find("'200%' is not a number"), std::string::npos);
+  args = {};
+  args.tolerance = "20%";
+  EXPECT_THROW(static_cast<void>(parse_tolerance(args)), UsageError);
+}
+
 TEST(WhatIf, SaysWhatIsAccepted) {
   using List = std::vector<std::string>;
   SimulationArgs args;

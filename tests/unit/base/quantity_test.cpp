@@ -192,5 +192,15 @@ TEST(VectorSize, RejectsPartsOfElementsAndTooManyBytes) {
   EXPECT_THROW(vector_size_of_count("--count", "576460752303423489", float64), UsageError);
 }
 
+TEST(ShareOf, NumbersAndPercentages) {
+  EXPECT_EQ(share_of("0.05"), 0.05);
+  EXPECT_EQ(share_of("5%"), 0.05);
+  EXPECT_EQ(share_of("1e-3"), 1e-3);
+  EXPECT_EQ(share_of("-1%"), -0.01);  // who asks says what is accepted
+  for (const char* text : {"", "%", "5%%", "x", "+1", "0x1", "inf", "nan", "1e999", "5 %", "1-"}) {
+    EXPECT_FALSE(share_of(text).has_value()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace gar
