@@ -40,9 +40,10 @@ struct ComparedSize {
 
 /// Algorithms compared at several sizes in one scene.
 struct Comparison {
-  Scene scene;                      ///< what all sizes have in common
-  std::vector<ComparedSize> sizes;  ///< in the order in which they were asked for
-  bool is_complete = true;          ///< false: interrupted; sizes or algorithms are missing
+  Scene scene;                                     ///< what all sizes have in common
+  std::vector<ComparedSize> sizes;                 ///< in the order in which they were asked for
+  bool is_complete = true;                         ///< false: interrupted; sizes or algorithms are missing
+  Collective collective = Collective::kAllReduce;  ///< what the algorithms compute
 };
 
 /// Over all sizes.

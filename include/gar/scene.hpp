@@ -19,6 +19,7 @@ struct Scene {
   ModelOptions model;    ///< for the predictions and the simulations
   WhatIf what_if;        ///< what is wrong with the network
   bool barrier = false;  ///< as SimulationOptions::barrier
+  double tolerance = 0;  ///< as SimulationOptions::tolerance
 };
 
 /// One simulated plan.

@@ -49,4 +49,9 @@ std::uint64_t parse_seed(std::string_view name, const std::string& text);  ///< 
 /// multiply. Throws InvalidArgument for names that do not exist, and for shares that leave nothing.
 void apply(const WhatIf& what_if, const Topology& topology, SimulationOptions& options);
 
+/// The network with its slow servers and degraded links, to plan for: "tree:4x6 --degrade rack1.uplink=0.5". Throws
+/// InvalidArgument for names that do not exist, and for what no plan is made for: a link that carries nothing, or is
+/// degraded in one direction only, background traffic, jitter.
+Topology with_conditions(const Topology& topology, const WhatIf& what_if);
+
 }  // namespace gar

@@ -33,6 +33,7 @@ Json plan_json(const ComparedPlan& plan, std::int64_t count) {
 
 std::string compare_document(const Comparison& comparison) {
   Json document = documents::begin_scene(comparison.scene, "gar.compare/1");
+  document["collective"] = to_string(comparison.collective);
   document["complete"] = comparison.is_complete;
   document["results"] = Json::array();
   document["choices"] = Json::array();

@@ -106,6 +106,7 @@ Json begin_scene(const Scene& scene, std::string_view schema) {
   document["dtype"] = to_string(scene.size.dtype);
   document["model"] = name_of(scene.model.kind);
   document["barrier"] = scene.barrier;
+  document["tolerance"] = scene.tolerance;
   document["what_if"] = what_if_json(scene.what_if);
   return document;
 }

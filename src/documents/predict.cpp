@@ -56,6 +56,7 @@ std::string predict_document(const Topology& topology, const VectorSize& size, c
   document["count"] = size.count;
   document["dtype"] = to_string(size.dtype);
   document["model"] = documents::name_of(options.kind);
+  document["collective"] = to_string(options.collective);
   document["results"] = Json::array();
   for (const PredictRow& row : answer.results) document["results"].push_back(row_json(row, correction));
   document["best"] = answer.results.front().algorithm();

@@ -62,7 +62,8 @@ Simulation simulate(const Plan& plan, const Topology& given, double size_floats,
   check(plan, given, size_floats, options);
   const PlanIndex index(plan);
   std::optional<Topology> alike;
-  if (options.tolerance > 0) alike = sim::with_alike_nodes(given, options.tolerance);
+  // With jitter no two of them are alike anyway.
+  if (options.tolerance > 0 && options.jitter <= 0) alike = sim::with_alike_nodes(given, options.tolerance);
   const sim::Network network(alike ? *alike : given, options);
   const sim::StageTable stages(index);
   const sim::Job job{.network = network,

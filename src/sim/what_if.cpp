@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "gar/errors.hpp"
 #include "gar/limits.hpp"
@@ -202,6 +204,102 @@ void apply(const WhatIf& what_if, const Topology& topology, SimulationOptions& o
   Effects effects(topology);
   for (const Condition& condition : what_if.conditions) effects.add(condition);
   effects.move_into(options);
+}
+
+namespace {
+
+/// A copy of a network's nodes in which single instances become different from those that they were one with.
+class Changes {
+ public:
+  explicit Changes(const Topology& topology) : topology_(topology) {
+    for (NodeId id = 0; id < topology.num_nodes(); ++id) nodes_.push_back(topology.node(id));
+  }
+
+  void add(const Condition& condition) {
+    const NodePlace place = place_of(condition, topology_);
+    const bool is_slow = condition.kind == Condition::Kind::kSlow;
+    if (!is_slow) check_link(condition, place);
+    root_ = changed(topology_.root(), place.rank, place.depth, condition);
+  }
+
+  Topology done(std::string name) { return {std::move(name), std::move(nodes_), root_}; }
+
+ private:
+  static void check_link(const Condition& condition, const NodePlace& place) {
+    if (condition.kind != Condition::Kind::kDegrade) {
+      throw InvalidArgument(
+          fmt::format("{}: expected a slow server or a degraded link; gar simulate has the rest", condition.source));
+    }
+    if (condition.value <= 0) {
+      throw InvalidArgument(
+          fmt::format("{}: nothing is left of this link, so no plan reaches what is below it; expected more than 0, or "
+                      "a network without it",
+                      condition.source));
+    }
+    if (!condition.up || !condition.down) {
+      throw InvalidArgument(fmt::format("{}: plans are made for links with equal directions; expected {}.uplink={:g}",
+                                        condition.source, condition.name, condition.value));
+    }
+    if (place.depth == 0) {
+      throw InvalidArgument(
+          fmt::format("{}: the root has no link to a parent; name a node below it", condition.source));
+    }
+  }
+
+  NodeId store(Node node) {
+    nodes_.push_back(std::move(node));
+    return static_cast<NodeId>(nodes_.size()) - 1;
+  }
+
+  // The node `id` with what is `depth` levels below it, at or above its `server`-th server, changed.
+  NodeId changed(NodeId id, std::int64_t server, int depth, const Condition& condition) {
+    if (depth == 0) {
+      if (condition.kind == Condition::Kind::kSlow) return slowed(id, condition.value);
+      Node out = topology_.node(id);
+      out.uplink.beta /= condition.value;
+      out.uplink.epsilon /= condition.value;
+      return store(std::move(out));
+    }
+    const ChildPosition child = topology_.child_at(id, server);
+    const NodeId other = changed(child.node, server - child.first_server, depth - 1, condition);
+    Node out = topology_.node(id);
+    out.children.clear();
+    const std::vector<ChildRun>& runs = topology_.node(id).children;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::int64_t before = i == child.run ? child.index : runs[i].count;
+      if (before > 0) out.children.push_back({runs[i].node, before});
+      if (i != child.run) continue;
+      out.children.push_back({other, 1});
+      if (runs[i].count > before + 1) out.children.push_back({runs[i].node, runs[i].count - before - 1});
+    }
+    return store(std::move(out));
+  }
+
+  NodeId slowed(NodeId id, double factor) {
+    Node out = topology_.node(id);
+    out.server.gamma *= factor;
+    out.server.delta *= factor;
+    out.server.mu *= factor;
+    for (ChildRun& run : out.children) run.node = slowed(run.node, factor);
+    return store(std::move(out));
+  }
+
+  const Topology& topology_;
+  std::vector<Node> nodes_;
+  NodeId root_ = 0;
+};
+
+}  // namespace
+
+Topology with_conditions(const Topology& topology, const WhatIf& what_if) {
+  if (what_if.jitter > 0) throw InvalidArgument("jitter is random, so no plan is made for it; gar simulate has it");
+  Topology out = topology;
+  for (const Condition& condition : what_if.conditions) {
+    Changes changes(out);
+    changes.add(condition);
+    out = changes.done(fmt::format("{} {}", out.name(), condition.source));
+  }
+  return out;
 }
 
 }  // namespace gar

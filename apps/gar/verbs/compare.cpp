@@ -11,6 +11,7 @@
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/interrupt.hpp"
 #include "apps/gar/cli/network.hpp"
+#include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/simulate_watch.hpp"
@@ -25,6 +26,7 @@ struct CompareArgs {
   NetworkArgs network;
   std::string counts;
   SizeArgs size;
+  std::string collective = "allreduce";
   std::string algo = "cps,hcps,ring,rhd,reduce-broadcast,gentree,gentree+";
   ModelArgs model;
   SimulationArgs simulation;
@@ -128,10 +130,12 @@ void print_block(const ComparedSize& block, bool has_conditions, bool color) {
 
 void print_comparison(const Comparison& c, bool color) {
   const Scene& scene = c.scene;
-  say(fmt::format("{}: {} server{}, {}, {} and the simulator{}\n", escaped(scene.topology.name()),
+  say(fmt::format("{}: {} server{}, {}, {}{} and the simulator{}\n", escaped(scene.topology.name()),
                   scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
-                  to_string(scene.size.dtype), model_name(scene.model),
-                  scene.barrier ? " with a barrier after every step" : ""));
+                  to_string(scene.size.dtype),
+                  c.collective == Collective::kAllReduce ? "" : fmt::format("{}, ", to_string(c.collective)),
+                  model_name(scene.model), scene.barrier ? " with a barrier after every step" : ""));
+  if (scene.tolerance > 0) say(fmt::format("tolerance: {:g}\n", scene.tolerance));
   for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if: {}\n", escaped(words)));
   for (const ComparedSize& block : c.sizes) {
     say("\n");
@@ -155,11 +159,15 @@ int run(const CompareArgs& args, const Context& context) {
   const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
   const WhatIf what_if = parse_what_if(args.simulation);
   const ModelOptions model = model_options(args.model);
-  Comparison c{{load_network(args.network).topology, sizes.front(), model, what_if, args.simulation.barrier}, {}, true};
+  Comparison c{{load_network(args.network).topology, sizes.front(), model, what_if, args.simulation.barrier,
+                parse_tolerance(args.simulation)},
+               {},
+               true};
+  c.collective = collective_of(args.collective);
   SimulationOptions plain;
   plain.barrier = c.scene.barrier;
   plain.engine = parse_engine(args.simulation.engine);
-  plain.tolerance = parse_tolerance(args.simulation);
+  plain.tolerance = c.scene.tolerance;
   plain.model = model.kind;
   plain.degree = model.degree;
   plain.keep_path = false;
@@ -170,8 +178,11 @@ int run(const CompareArgs& args, const Context& context) {
   for (const VectorSize& size : sizes) {
     ComparedSize block{size, {}, 0};
     for (const AlgorithmSpec& spec : algorithms) {
-      const PlanAnswer planned =
-          plan({.topology = c.scene.topology, .size_floats = size.floats(), .algorithms = {spec}, .model = model});
+      const PlanAnswer planned = plan({.topology = c.scene.topology,
+                                       .size_floats = size.floats(),
+                                       .algorithms = {spec},
+                                       .model = model,
+                                       .collective = c.collective});
       if (!guard) guard.emplace();  // before the first simulation Ctrl-C ends the program
       const std::optional<ComparedPlan> row = make_row(c.scene, planned, size, plain, options);
       c.is_complete = row.has_value();
@@ -209,6 +220,7 @@ void add_compare(CLI::App& program, Context& context) {
   add_size_options(verb, args->size);
   verb.add_option("--counts", args->counts, "The same as --count")->type_name("N[,N...]");
   add_algo_option(verb, args->algo, "Algorithms to compare");
+  add_collective_option(verb, args->collective, "What the algorithms compute");
   add_simulation_options(verb, args->simulation);
   add_model_options(verb, args->model);
   add_output_options(verb, context);

@@ -9,6 +9,7 @@
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/cli/plan_args.hpp"
+#include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/plan_report.hpp"
 #include "apps/gar/views/plan_table.hpp"
@@ -34,9 +35,16 @@ struct PlanArgs {
   bool explain = false;
   bool is_explicit = false;
   ModelArgs model;
+  SimulationArgs conditions;
 };
 
 Policy policy_of(const PlanArgs& args) { return args.policy == "runtime" ? Policy::kRuntime : Policy::kModel; }
+
+Network network_of(const PlanArgs& args) {
+  Network out = load_network(args.network);
+  out.topology = with_conditions(out.topology, parse_what_if(args.conditions));
+  return out;
+}
 
 PlanRequest request_of(const PlanArgs& args, const Network& network, const VectorSize& size) {
   PlanRequest out{.topology = network.topology,
@@ -70,7 +78,7 @@ int make_several(const PlanArgs& args, const std::vector<VectorSize>& sizes, con
   if (!args.output.empty() || args.explain || args.is_explicit) {
     throw UsageError("-o, --explain and --explicit are for a plan of one size, without --csv");
   }
-  const Network network = load_network(args.network);
+  const Network network = network_of(args);
   std::vector<PlanTableSize> rows;
   for (const VectorSize& size : sizes) {
     const PlanRequest request = request_of(args, network, size);
@@ -90,7 +98,7 @@ int make_several(const PlanArgs& args, const std::vector<VectorSize>& sizes, con
 }
 
 int make(const PlanArgs& args, const VectorSize& size, const Context& context) {
-  PlanRequest request = request_of(args, load_network(args.network), size);
+  PlanRequest request = request_of(args, network_of(args), size);
   const bool to_stdout = args.output == "-";
   const bool is_document = context.json || to_stdout;
   request.with_optimality = !is_document && request.topology.num_servers() <= kMaxRanksForOptimality;
@@ -148,7 +156,7 @@ int run(const PlanArgs& args, const Context& context) {
         "--policy "
         "and --model only");
   }
-  return print_plan_table({.network = args.network,
+  return print_plan_table({.network = network_of(args),
                            .counts = args.counts.empty() ? args.size.count : args.counts,
                            .sizes = args.size.size,
                            .dtype = args.size.dtype,
@@ -186,6 +194,7 @@ void add_plan(CLI::App& program, Context& context) {
   verb.add_flag("--explain", args->explain,
                 "Say per switch what was considered and why it was chosen, and where the time goes");
   verb.add_flag("--explicit", args->is_explicit, "Write one program per rank instead of shared sub-plans");
+  add_condition_options(verb, args->conditions);
   add_model_options(verb, args->model);
   add_output_options(verb, context);
   add_csv_option(verb, context);
@@ -195,6 +204,8 @@ void add_plan(CLI::App& program, Context& context) {
       {{"the best plan for 1e8 floats on 16 racks of 24 servers", "gar plan -t tree:16x24 --count 1e8 -o plan.json"},
        {"the paper's planner, explained", "gar plan -t cdc384 --count 1e8 --algo gentree --explain"},
        {"which plan for which size", "gar plan -t star:12@100GbE --size 1kB..1GB"},
+       {"for a network with a cable that has a tenth of its speed left",
+        "gar plan -t tree:8x4 --count 1e8 --degrade rack3.uplink=10% --explain"},
        {"a ReduceScatter on 7 servers", "gar plan -t star:7 --count 1e6 --algo rhd --collective reduce-scatter"}});
   on_run(verb, context, [args, &context] { return run(*args, context); });
 }

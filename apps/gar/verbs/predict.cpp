@@ -13,6 +13,8 @@
 
 #include "apps/gar/cli/algorithms.hpp"
 #include "apps/gar/cli/network.hpp"
+#include "apps/gar/cli/plan_args.hpp"
+#include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/term_table.hpp"
 #include "gar/documents.hpp"
@@ -28,8 +30,15 @@ struct PredictArgs {
   NetworkArgs network;
   SizeArgs size;
   std::string algo = "all";
+  std::string collective = "allreduce";
   ModelArgs model;
+  SimulationArgs conditions;
 };
+
+// ", reduce-scatter"; an AllReduce needs no word.
+std::string collective_words(const ModelOptions& options) {
+  return options.collective == Collective::kAllReduce ? "" : fmt::format(", {}", to_string(options.collective));
+}
 
 // "1.53x", "1324x".
 std::string times_words(double ratio) {
@@ -223,9 +232,9 @@ void print_doubts(const Topology& topology, const VectorSize& size, const ModelO
 void print_answer(const Topology& topology, const VectorSize& size, const ModelOptions& options, const PredictAnswer& a,
                   const std::optional<SizeCorrection>& correction, const AnswerStyle& style) {
   const std::vector<const PredictRow*> rows = shown_rows(a, style.hides_variants);
-  say(fmt::format("{}: {} server{}, {} x {} ({}), {}\n", escaped(topology.name()), topology.num_servers(),
+  say(fmt::format("{}: {} server{}, {} x {} ({}), {}{}\n", escaped(topology.name()), topology.num_servers(),
                   topology.num_servers() == 1 ? "" : "s", format_count(size.count), to_string(size.dtype),
-                  format_bytes(static_cast<double>(size.bytes)), model_name(options)));
+                  format_bytes(static_cast<double>(size.bytes)), model_name(options), collective_words(options)));
   say(parameter_line(topology) + "\n");
   print_table(a, rows, correction, style);
   print("\n");
@@ -249,8 +258,9 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
 // Of several sizes: the best and the second best of each.
 void print_sizes(const Topology& topology, const std::vector<VectorSize>& sizes,
                  const std::vector<PredictAnswer>& answers, const ModelOptions& options, bool color) {
-  say(fmt::format("{}: {} server{}, {}, {}\n", escaped(topology.name()), topology.num_servers(),
-                  topology.num_servers() == 1 ? "" : "s", to_string(sizes.front().dtype), model_name(options)));
+  say(fmt::format("{}: {} server{}, {}, {}{}\n", escaped(topology.name()), topology.num_servers(),
+                  topology.num_servers() == 1 ? "" : "s", to_string(sizes.front().dtype), model_name(options),
+                  collective_words(options)));
   say(parameter_line(topology) + "\n");
   Table table(
       {{"size", true}, {"elements", true}, {"best"}, {"time", true}, {"second"}, {"time", true}, {"vs best", true}});
@@ -293,8 +303,10 @@ void print_csv(const std::vector<VectorSize>& sizes, const std::vector<PredictAn
 int run(const PredictArgs& args, const Context& context) {
   const std::vector<VectorSize> sizes = vector_sizes(args.size);
   const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
-  const ModelOptions options = model_options(args.model);
-  const Network network = load_network(args.network);
+  ModelOptions options = model_options(args.model);
+  options.collective = collective_of(args.collective);
+  Network network = load_network(args.network);
+  network.topology = with_conditions(network.topology, parse_what_if(args.conditions));
   std::vector<PredictAnswer> answers;
   for (const VectorSize& size : sizes) {
     answers.push_back(predict({network.topology, size.floats(), algorithms, options}));
@@ -331,6 +343,8 @@ void add_predict(CLI::App& program, Context& context) {
   add_network_options(verb, args->network);
   add_size_options(verb, args->size);
   add_algo_option(verb, args->algo, "Algorithms to compare; hcps without factors is its best factorisation");
+  add_collective_option(verb, args->collective, "What the algorithms compute");
+  add_condition_options(verb, args->conditions);
   add_model_options(verb, args->model);
   add_output_options(verb, context);
   add_csv_option(verb, context);
@@ -341,6 +355,8 @@ void add_predict(CLI::App& program, Context& context) {
                       {"a network that gar fit has measured", "gar predict -p profile.json --size 1MB"},
                       {"which algorithm for which size, on 12 servers at 100 Gbit/s",
                        "gar predict -t star:12@100Gbit/s,2us --size 1kB..1GB -f 10"},
+                      {"a ReduceScatter, with a server that adds half as fast as the others",
+                       "gar predict -t star:12@100GbE --size 64MiB --collective reduce-scatter --slow server3=2"},
                       {"what a model without incast and memory access would say",
                        "gar predict -t ss24 --count 1e8 --model abc"}});
   on_run(verb, context, [args, &context] { return run(*args, context); });

@@ -180,7 +180,7 @@ class SimulateRun {
     std::vector<std::string> documents;
     bool is_complete = true;
     for (const VectorSize& size : sizes) {
-      const Scene scene{topology, size, model_, what_if, args_.simulation.barrier};
+      const Scene scene{topology, size, model_, what_if, args_.simulation.barrier, parse_tolerance(args_.simulation)};
       const SimulatedSize done = simulate_all(scene);
       if (context_.csv) {
         print_rows(scene, done);
@@ -204,7 +204,7 @@ class SimulateRun {
     SimulationOptions options;
     options.barrier = scene.barrier;
     options.engine = parse_engine(args_.simulation.engine);
-    options.tolerance = parse_tolerance(args_.simulation);
+    options.tolerance = scene.tolerance;
     options.model = model_.kind;
     options.degree = model_.degree;
     options.keep_path = algorithms_.size() < 2 || context_.json;

@@ -12,10 +12,25 @@ namespace {
 
 using Kind = Condition::Kind;
 
+constexpr const char* kSlowHelp =
+    "Calculation of a server (of all below a switch), and handling its messages, takes FACTOR times as long";
+
 /// "--degrade".
 std::string flag_of(Kind kind) { return fmt::format("--{}", to_string(kind)); }
 
+void add_condition(CLI::App& verb, Kind kind, std::vector<std::string>& list, const char* what) {
+  verb.add_option(flag_of(kind), list, what)
+      ->type_name(std::string(form_of(kind)))
+      ->allow_extra_args(false)
+      ->group("What if");
+}
+
 }  // namespace
+
+void add_condition_options(CLI::App& verb, SimulationArgs& args) {
+  add_condition(verb, Kind::kSlow, args.slow, kSlowHelp);
+  add_condition(verb, Kind::kDegrade, args.degrade, "What is left of a link's capacity, in both directions");
+}
 
 void add_simulation_options(CLI::App& verb, SimulationArgs& args) {
   verb.add_flag("--barrier", args.barrier, "Nobody starts a step before everybody has finished the one before");
@@ -29,17 +44,11 @@ void add_simulation_options(CLI::App& verb, SimulationArgs& args) {
           "by less stay; 0 (exact) to 0.1")
       ->type_name("SHARE")
       ->capture_default_str();
-  const auto add = [&](Kind kind, std::vector<std::string>& list, const char* what) {
-    verb.add_option(flag_of(kind), list, what)
-        ->type_name(std::string(form_of(kind)))
-        ->allow_extra_args(false)
-        ->group("What if");
-  };
-  add(Kind::kSlow, args.slow,
-      "Calculation of a server (of all below a switch), and handling its messages, takes FACTOR times as long");
-  add(Kind::kDegrade, args.degrade, "What is left of a link's capacity; .up or .down for one direction");
-  add(Kind::kFail, args.fail, "A link carries nothing any more");
-  add(Kind::kBackground, args.background, "Share of a link that other traffic takes");
+  add_condition(verb, Kind::kSlow, args.slow, kSlowHelp);
+  add_condition(verb, Kind::kDegrade, args.degrade,
+                "What is left of a link's capacity; .up or .down for one direction");
+  add_condition(verb, Kind::kFail, args.fail, "A link carries nothing any more");
+  add_condition(verb, Kind::kBackground, args.background, "Share of a link that other traffic takes");
   verb.add_option("--jitter", args.jitter, "Mean random extra share of every latency and calculation")
       ->type_name("SHARE")
       ->capture_default_str()

@@ -21,6 +21,8 @@ struct SimulationArgs {
   std::string jitter = "0";
   std::string seed = "1";
 };
+/// Adds `--slow` and `--degrade` alone: what plans can be made for.
+void add_condition_options(CLI::App& verb, SimulationArgs& args);
 /// Adds `--barrier`, `--engine`, `--tolerance` and the what-if flags.
 void add_simulation_options(CLI::App& verb, SimulationArgs& args);
 

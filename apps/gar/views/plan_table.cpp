@@ -35,7 +35,7 @@ DecisionTableRequest table_request(const PlanTableArgs& args, DataType dtype) {
     throw UsageError(fmt::format("{} '{}': FROM must be at least 1 {} and TO larger than it", flag, text,
                                  is_bytes ? "element" : ""));
   }
-  const Network network = load_network(args.network);
+  const Network& network = args.network;
   return {.plan = {.topology = network.topology,
                    .algorithms = args.algorithms,
                    .model = args.model,

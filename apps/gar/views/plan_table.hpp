@@ -13,7 +13,7 @@
 namespace gar::cli {
 
 struct PlanTableArgs {
-  NetworkArgs network;
+  Network network;
   std::string counts;  ///< "1e3..1e9"; empty: `sizes` is meant
   std::string sizes;   ///< in bytes, "1kB..1GB"
   std::string dtype;

@@ -74,6 +74,10 @@ void print_summary(const Scene& scene, const SimulatedPlan& plan, const ReportOp
   say(fmt::format("of these    {}\n", term_list(s.terms, options.names)));
   if (options.is_verbose) print_engine(scene, s);
   if (scene.barrier) say("barrier     nobody starts a step before everybody has finished the one before\n");
+  if (scene.tolerance > 0) {
+    say(fmt::format("tolerance   {:g}: what differs by no more counts as equal, so times are off by about as much\n",
+                    scene.tolerance));
+  }
   for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if     {}\n", escaped(words)));
 }
 void print_stages(const Scene& scene, const SimulatedPlan& plan, bool color) {
@@ -224,6 +228,7 @@ void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& pla
       "{}: {} server{}, {} x {} ({}), simulated{}\n", escaped(scene.topology.name()), scene.topology.num_servers(),
       scene.topology.num_servers() == 1 ? "" : "s", format_count(scene.size.count), to_string(scene.size.dtype),
       format_bytes(static_cast<double>(scene.size.bytes)), scene.barrier ? " with a barrier after every step" : ""));
+  if (scene.tolerance > 0) say(fmt::format("tolerance: {:g}\n", scene.tolerance));
   for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if: {}\n", escaped(words)));
   say("\n");
   std::vector<Column> columns{{"algorithm"}, {"simulated", true}, {"vs best", true}};

@@ -91,9 +91,9 @@ struct SimulationRequest {
   SimulationText simulation;
 };
 
-Scene scene_of(const Question& question, const WhatIfText& what_if, bool barrier) {
-  return {*question.topology, vector_size(question.size), model_options(question.model, question.incast_degree),
-          what_if_of(what_if), barrier};
+Scene scene_of(const Question& question, const WhatIfText& what_if, const SimulationText& simulation) {
+  return {*question.topology,  vector_size(question.size), model_options(question.model, question.incast_degree),
+          what_if_of(what_if), simulation.barrier,         simulation.tolerance};
 }
 
 SimulatedPlan simulated(const Scene& scene, const Plan& plan, const std::string& algorithm, const Terms& predicted,
@@ -112,7 +112,7 @@ SimulatedPlan simulated(const Scene& scene, const Plan& plan, const std::string&
 }
 
 std::string simulate_text(const SimulationRequest& request, bool all_hops) {
-  const Scene scene = scene_of(request.question, request.what_if, request.simulation.barrier);
+  const Scene scene = scene_of(request.question, request.what_if, request.simulation);
   SimulationOptions options = simulation_options(request.simulation, scene.model);
   apply(scene.what_if, scene.topology, options);
   const double floats = scene.size.floats();
@@ -163,7 +163,7 @@ std::string compare_text(const SimulationRequest& request, const std::vector<std
   }
   Question first = request.question;
   first.size.text = sizes.front();
-  Comparison comparison{scene_of(first, request.what_if, request.simulation.barrier), {}, true};
+  Comparison comparison{scene_of(first, request.what_if, request.simulation), {}, true};
   Scene& scene = comparison.scene;
   SimulationOptions plain = simulation_options(request.simulation, scene.model);
   plain.keep_path = false;

@@ -191,6 +191,50 @@ TEST(WhatIf, NamesWhatDoesNotExist) {
   expect_contains(apply_error(args, t), {"--background rack0.uplink=0.6", "nothing of that link is left"});
 }
 
+// A network with its conditions takes as long as the simulator says of the network under them.
+TEST(WhatIf, NetworksWithConditionsAreThoseThatAreSimulated) {
+  const Topology t = make_tree({4, 3});
+  SimulationArgs args;
+  args.slow = {"rack1=2", "rack1/server1=3", "0=1.5"};
+  args.degrade = {"rack2.uplink=0.5", "rack2.uplink=50%", "rack1/server2.uplink=0.1"};
+  const WhatIf what_if = parse_what_if(args);
+  const Topology changed = with_conditions(t, what_if);
+  EXPECT_EQ(changed.num_servers(), 12);
+  EXPECT_EQ(changed.name(), t.name() +
+                                " --slow rack1=2 --slow rack1/server1=3 --slow 0=1.5 --degrade rack2.uplink=0.5"
+                                " --degrade rack2.uplink=50% --degrade rack1/server2.uplink=0.1");
+  for (std::int64_t rank = 0; rank < 12; ++rank) EXPECT_EQ(changed.instance_name(rank, 2), t.instance_name(rank, 2));
+  SimulationOptions options;
+  apply(what_if, t, options);
+  for (const char* name : {"cps", "ring", "rhd"}) {
+    const Plan plan = build_plan(parse_algorithm(name), 12);
+    const double seconds = simulate(plan, t, 1e7, options).seconds;
+    EXPECT_NEAR(simulate(plan, changed, 1e7).seconds, seconds, 1e-9 * seconds) << name;
+    EXPECT_GT(seconds, simulate(plan, t, 1e7).seconds) << name;
+  }
+  EXPECT_EQ(with_conditions(t, {}).name(), t.name());
+}
+
+TEST(WhatIf, PlansAreMadeForSomeConditionsOnly) {
+  const Topology t = make_tree({4, 3});
+  const auto refusal = [&](const char* degrade, const char* fail) -> std::string {
+    SimulationArgs args;
+    if (*degrade != 0) args.degrade = {degrade};
+    if (*fail != 0) args.fail = {fail};
+    try {
+      static_cast<void>(with_conditions(t, parse_what_if(args)));
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  expect_contains(refusal("rack1.up=0.5", ""), {"equal directions", "expected rack1.uplink=0.5"});
+  expect_contains(refusal("rack1.uplink=0", ""), {"nothing is left of this link"});
+  expect_contains(refusal("root.uplink=0.5", ""), {"the root has no link"});
+  expect_contains(refusal("rak1.uplink=0.5", ""), {"there is no 'rak1'"});
+  expect_contains(refusal("", "rack1.uplink"), {"gar simulate has the rest"});
+}
+
 TEST(Words, NameTheBottleneckOfAStage) {
   const Topology t = make_tree({16, 3});
   StageUse stage;
