@@ -24,6 +24,13 @@ struct SwitchCandidate {
   std::string algorithm;
   std::vector<std::int64_t> factors;  ///< fan-ins, first stage first
   Terms terms;                        ///< cost of its stages, both halves
+  bool is_uneven = false;             ///< groups differ by one member: "~8x3" of 23 children
+};
+
+/// What a child of a switch owns of the part of the vector that all of them own together.
+struct ChildShare {
+  std::string name;  ///< below the switch: "rack3"
+  double share = 0;  ///< 0 to 1
 };
 
 /// What was decided about the results of a switch's children before they leave.
@@ -42,8 +49,9 @@ struct SwitchChoice {
   std::int64_t count = 1;                     ///< instances of it in the network
   std::string algorithm;                      ///< the candidate that was taken
   std::vector<std::int64_t> factors;          ///< its fan-ins, first stage first
+  bool is_uneven = false;                     ///< groups differ by one member, at most: "~8x3" of 23 children
   bool is_rearranged = false;                 ///< some child's results were moved to a subset first
-  std::string shares;                         ///< where these are unequal: who owns how much of the vector, for people
+  std::vector<ChildShare> shares;             ///< where these are unequal: of every child, or of every server below
   Terms terms;                                ///< its own stages, both halves
   std::vector<SwitchCandidate> candidates;    ///< best first
   std::vector<Rearrangement> rearrangements;  ///< one per distinct child that is a switch
@@ -157,6 +165,11 @@ void check_algorithm(const AlgorithmSpec& spec, std::int64_t num_ranks);
 
 /// "8x3", "16".
 std::string factor_words(const std::vector<std::int64_t>& factors);
+/// The same of a choice: "~8x3" where groups are uneven.
+std::string fan_in_words(const SwitchChoice& choice);
+/// Who owns how much, where shares are unequal: "rack0 to rack3 25.0% each; rack4 to rack6 and slow nothing". Empty
+/// where they are equal.
+std::string share_words(const SwitchChoice& choice);
 /// What was decided, in a few words: "rack hcps 8x3; root cps 16".
 std::string plan_words(const std::vector<SwitchChoice>& switches);
 /// The same for people who do not know the algorithms' names: "rack: groups of 8, then of 3 (hcps 8x3); root: all 16

@@ -72,6 +72,7 @@ Json choice_json(const SwitchChoice& choice) {
   out["count"] = choice.count;
   out["algorithm"] = choice.algorithm;
   out["factors"] = choice.factors;
+  if (choice.is_uneven) out["uneven"] = true;
   out["rearranged"] = choice.is_rearranged;
   return out;
 }
@@ -80,6 +81,9 @@ Json switch_json(const SwitchChoice& choice) {
   Json out = choice_json(choice);
   out["seconds"] = choice.seconds();
   out["terms"] = terms_json(choice.terms);
+  for (const ChildShare& child : choice.shares) {
+    out["shares"].push_back({{"child", child.name}, {"share", child.share}});
+  }
   return out;
 }
 

@@ -16,6 +16,7 @@ Json candidates_json(const SwitchChoice& choice) {
     Json one;
     one["algorithm"] = candidate.algorithm;
     one["factors"] = candidate.factors;
+    if (candidate.is_uneven) one["uneven"] = true;
     one["seconds"] = candidate.terms.total();
     one["terms"] = documents::terms_json(candidate.terms);
     out.push_back(one);

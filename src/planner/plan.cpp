@@ -189,6 +189,7 @@ SwitchChoice flat_choice(const Topology& topology, const AlgorithmSpec& spec, co
   out.name = topology.node(topology.root()).name;
   out.algorithm = spec.name == "hring" ? "ring" : spec.name;
   out.factors = spec.factors.empty() ? std::vector<std::int64_t>{topology.num_servers()} : spec.factors;
+  out.is_uneven = spec.uneven;
   out.terms = terms;
   return out;
 }

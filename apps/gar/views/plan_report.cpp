@@ -23,7 +23,7 @@ std::string yes(bool value) { return value ? "yes" : "no"; }
 void print_switches(const PlanView& v, bool color) {
   Table table({{"switch"}, {"count", true}, {"algorithm"}, {"factors"}, {"rearranged"}, {"its stages", true}});
   for (const SwitchChoice& s : v.answer.switches) {
-    table.add_row({s.name, fmt::format("{}", s.count), Cell(s.algorithm, Paint::kGreen), factor_words(s.factors),
+    table.add_row({s.name, fmt::format("{}", s.count), Cell(s.algorithm, Paint::kGreen), fan_in_words(s),
                    yes(s.is_rearranged), format_seconds(s.seconds())});
   }
   say(table.folded(color));
@@ -59,31 +59,33 @@ constexpr DifferenceOptions kBrief{.style = DifferenceStyle::kSigned, .with_lett
 
 void print_switch(const SwitchChoice& s, bool is_chunked, TermNames names, bool color) {
   say(fmt::format("\n{}{}: {} {}, {}\n", paint(escaped(s.name), Paint::kBold, color),
-                  s.count > 1 ? fmt::format(" ({} alike)", s.count) : "", s.algorithm, factor_words(s.factors),
+                  s.count > 1 ? fmt::format(" ({} alike)", s.count) : "", s.algorithm, fan_in_words(s),
                   format_seconds(s.seconds())));
   say(fmt::format("    {}\n", term_list(s.terms, names)));
+  const auto is_choice = [&](const SwitchCandidate& c) {
+    return c.algorithm == s.algorithm && c.factors == s.factors && c.is_uneven == s.is_uneven;
+  };
   std::size_t shown = 0;
   const SwitchCandidate* previous = nullptr;
   for (const SwitchCandidate& c : s.candidates) {
-    const bool is_chosen = c.algorithm == s.algorithm && c.factors == s.factors;
+    const bool is_chosen = is_choice(c);
     const bool repeats = previous != nullptr && previous->algorithm == c.algorithm &&
                          std::abs(previous->terms.total() - c.terms.total()) <= 1e-9 * c.terms.total();
     if ((shown >= kShownCandidates || repeats) && !is_chosen) continue;
     previous = &c;
     ++shown;
     say(fmt::format("  {} {:<20} {:>10}  {}\n", is_chosen ? "*" : " ",
-                    fmt::format("{:<5} {}", c.algorithm, factor_words(c.factors)), format_seconds(c.terms.total()),
+                    fmt::format("{:<5} {}{}", c.algorithm, c.is_uneven ? "~" : "", factor_words(c.factors)),
+                    format_seconds(c.terms.total()),
                     is_chosen ? "chosen" : difference_words(s.terms, c.terms, kBrief)));
   }
   if (s.algorithm == "acps") say("    the children hold different intervals: pieces go straight to their owners\n");
-  if (!s.shares.empty()) say(fmt::format("    shares of the vector that fit: {}\n", s.shares));
+  if (!s.shares.empty()) say(fmt::format("    shares of the vector that fit: {}\n", escaped(share_words(s))));
   if (const std::string words = exchange_words(s); !words.empty()) say(fmt::format("    {}\n", words));
   if (s.candidates.size() > kShownCandidates) {
     say(fmt::format("    of {} candidates\n", s.candidates.size()));
   }
-  const auto chosen = std::find_if(s.candidates.begin(), s.candidates.end(), [&](const SwitchCandidate& c) {
-    return c.algorithm == s.algorithm && c.factors == s.factors;
-  });
+  const auto chosen = std::find_if(s.candidates.begin(), s.candidates.end(), is_choice);
   if (chosen == s.candidates.begin() && s.candidates.size() > 1) {
     if (s.seconds() > 0) {
       say(fmt::format("    margin {}\n", format_percent(s.candidates[1].terms.total() / s.seconds() - 1)));

@@ -70,6 +70,8 @@ Search::Joint Search::join(NodeId id, const std::vector<Option>& children, std::
   for (std::size_t i = 0; i < children.size(); ++i) {
     out.runs.emplace_back(children[i].fragment, node.children[i].count);
     latencies.insert(latencies.end(), node.children[i].count > 1 ? 2 : 1, children[i].footprint.latency);
+    const Terms terms = children[i].footprint.fixed + size_ * children[i].footprint.slope;
+    if (terms.total() > out.slowest.total()) out.slowest = terms;
     prints.push_back(children[i].footprint);
     if (children[i].decision) out.decision.below.push_back(children[i].decision);
   }
@@ -96,7 +98,7 @@ void Search::combine_as_they_are(NodeId id, const std::vector<Option>& children,
   if (options_.exchanges && id == top_) exchanges(joint, one_kind);
   if (!one_kind || topology_.num_servers(id) > kMaxManySubsets) return;
   if ((c & (c - 1)) != 0) {
-    add_priced(id, rhd_fragment(joint.runs, units_, joint.label), joint.decide("rhd", {2}, {}), found);
+    add_priced(id, rhd_fragment(joint.runs, units_, joint.label), joint.decide("rhd", {2}, {}), found, &joint.slowest);
   }
   if (has_large_prime(c)) groups(joint, found);
 }
@@ -129,7 +131,7 @@ void Search::exchanges(const Joint& joint, bool one_kind) {
   }
   if (!one_kind || (c & (c - 1)) == 0 || topology_.num_servers(joint.id) > kMaxManySubsets) return;
   add_priced(joint.id, rhd_fragment(joint.runs, units_, joint.label, StageKind::kExchange),
-             own.decide("recursive-doubling", {2}, {}), exchanged_);
+             own.decide("recursive-doubling", {2}, {}), exchanged_, &joint.slowest);
 }
 
 // Children in two levels of groups as even as possible, where they do not divide evenly.
@@ -158,8 +160,12 @@ void Search::groups(const Joint& joint, std::vector<Option>& found) {
       }
       level.emplace_back(group, 1);
     }
+    Decision uneven = joint.decision;
+    uneven.algorithm = "hcps";
+    uneven.factors = {large, g};
+    uneven.is_uneven = true;
     add_priced(joint.id, acps_fragment(level, units_, joint.label + ", between groups"),
-               joint.decide("hcps", {large, g}, {}), found);
+               std::make_shared<const Decision>(std::move(uneven)), found, &joint.slowest);
   }
 }
 
@@ -181,15 +187,18 @@ void Search::flat(NodeId id, std::vector<Option>& found) {
   }
 }
 
-// An option whose footprint has to be counted rank by rank.
-void Search::add_priced(NodeId id, const FragmentPtr& fragment, const DecisionPtr& decision,
-                        std::vector<Option>& found) {
+// An option whose footprint has to be counted rank by rank. Where the stages of a switch are not all in the topmost
+// sub-plan (groups and pairs have sub-plans of their own), they cost what everything does, less what is `below`.
+void Search::add_priced(NodeId id, const FragmentPtr& fragment, const DecisionPtr& decision, std::vector<Option>& found,
+                        const Terms* below) {
   Option o{fragment, {}, nullptr};
   Terms own;
   o.footprint = priced_footprint(id, fragment, false, own);
+  if (below != nullptr) own = o.footprint.fixed + size_ * o.footprint.slope - *below;
   put_below(o.footprint, topology_.node(id));
   auto d = std::make_shared<Decision>(*decision);
   d->terms = own;
+  if (d->candidates) d->candidates->push_back({d->algorithm, d->factors, own, d->is_uneven});
   o.decision = std::move(d);
   found.push_back(std::move(o));
 }

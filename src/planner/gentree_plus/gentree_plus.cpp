@@ -100,6 +100,7 @@ class SwitchList {
     }
     c.algorithm = d->algorithm;
     c.factors = d->factors;
+    c.is_uneven = d->is_uneven;
     c.is_rearranged = d->subset > 0;
     c.terms = d->terms;
     if (!d->note.empty()) c.rearrangements.push_back({d->subset > 0, d->subset, 0, 0, d->note});

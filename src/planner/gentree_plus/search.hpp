@@ -31,6 +31,7 @@ struct Decision {
   NodeId node = 0;
   std::string algorithm;
   std::vector<std::int64_t> factors;
+  bool is_uneven = false;
   std::int64_t subset = 0;  ///< of the children; 0: not rearranged
   Terms terms;
   std::string note;  ///< on the children's results
@@ -62,6 +63,7 @@ class Search {
     NodeId id = 0;
     FragmentRuns runs;
     Footprint below;          ///< of all children side by side
+    Terms slowest;            ///< what the slowest child costs
     double pair_latency = 0;  ///< of the longest path between two children
     std::string label;
     Decision decision;  ///< all but the algorithm
@@ -88,7 +90,8 @@ class Search {
   void exchanges(const Joint& joint, bool one_kind);
   void groups(const Joint& joint, std::vector<Option>& found);
   void flat(NodeId id, std::vector<Option>& found);
-  void add_priced(NodeId id, const FragmentPtr& fragment, const DecisionPtr& decision, std::vector<Option>& found);
+  void add_priced(NodeId id, const FragmentPtr& fragment, const DecisionPtr& decision, std::vector<Option>& found,
+                  const Terms* below = nullptr);
   Footprint priced_footprint(NodeId id, const FragmentPtr& fragment, bool with_top, Terms& own);
   const Topology& subtree_of(NodeId id);
   std::string note_on(NodeId id, const std::vector<Option>& children, std::int64_t subset) const;

@@ -70,6 +70,8 @@ struct Part {
   LinkParams link;
   ServerParams server;
   std::int64_t num_ranks = 1;
+  std::int64_t first_rank = 0;
+  int depth = 0;
   double link_seconds = 0;  // b: per vector
   double share = 1;         // X: of what the parent owns
   double load = 0;          // M
@@ -159,38 +161,27 @@ class ShareTree {
     return least;
   }
 
+  /// Switches that look and decide the same are one.
   [[nodiscard]] std::vector<SwitchChoice> switches() const {
     std::vector<SwitchChoice> out;
-    std::set<std::int32_t> seen;
-    const std::vector<std::int64_t> counts = instance_counts(topology_);
-    std::vector<std::int64_t> count_of(static_cast<std::size_t>(topology_.num_shapes()), 0);
-    for (NodeId id = 0; id < topology_.num_nodes(); ++id) {
-      count_of[static_cast<std::size_t>(topology_.shape(id))] += counts[static_cast<std::size_t>(id)];
-    }
-    for (const auto& [index, fragment] : fragments_) {
-      const Part& p = parts_[index];
-      if (p.is_group || !seen.insert(topology_.shape(p.node)).second) continue;
+    for_switches([&](const Part& p, std::int64_t count, bool is_alone) {
       SwitchChoice c;
       c.node = p.node;
-      c.name = names_.of(p.node);
-      c.count = count_of[static_cast<std::size_t>(topology_.shape(p.node))];
+      c.name = is_alone ? names_.of(p.node) : topology_.instance_name(p.first_rank, p.depth);
+      c.count = count;
       c.factors = fan_ins(p);
-      const bool is_even = c.factors.empty() ? false : !is_unequal(p);
-      c.algorithm = !is_even ? "shares" : c.factors.size() == 1 ? "cps" : "hcps";
-      if (!is_even) c.shares = words(p);
+      if (is_unequal(p)) list(p, 1, name_above(p), c.shares);
+      c.algorithm = !c.shares.empty() ? "shares" : c.factors.size() == 1 ? "cps" : "hcps";
       out.push_back(std::move(c));
-    }
+    });
     return out;
   }
 
   [[nodiscard]] std::vector<std::pair<FragmentPtr, NodeId>> fragments() const {
     std::vector<std::pair<FragmentPtr, NodeId>> out;
-    std::set<std::int32_t> seen;
-    for (const auto& [index, fragment] : fragments_) {
-      const Part& p = parts_[index];
-      if (p.is_group || !seen.insert(topology_.shape(p.node)).second) continue;
-      out.emplace_back(fragment, p.node);
-    }
+    std::map<const Part*, FragmentPtr> of;
+    for (const auto& [index, fragment] : fragments_) of[&parts_[index]] = fragment;
+    for_switches([&](const Part& p, std::int64_t, bool) { out.emplace_back(of.at(&p), p.node); });
     return out;
   }
 
@@ -202,20 +193,26 @@ class ShareTree {
     return parts_.size() - 1;
   }
 
-  std::size_t add(NodeId id) {
+  std::size_t add(NodeId id, std::int64_t first_rank, int depth) {
     const Node& node = topology_.node(id);
     Part part;
     part.node = id;
+    part.first_rank = first_rank;
+    part.depth = depth;
     part.link = node.uplink;
     part.server = known_to(options_.kind, node.server);
     std::vector<std::size_t> children;
     for (const ChildRun& run : node.children) {
-      for (std::int64_t c = 0; c < run.count; ++c) children.push_back(add(run.node));
+      for (std::int64_t c = 0; c < run.count; ++c) {
+        children.push_back(add(run.node, first_rank, depth + 1));
+        first_rank += topology_.num_servers(run.node);
+      }
     }
     part.num_ranks = topology_.num_servers(id);
     if (children.size() == 1) {  // a switch that only passes on: of two links the slower one counts
       Part& below = parts_[children.front()];
       if (part.link.beta > below.link.beta) below.link = part.link;
+      if (depth > 0) below.depth = depth;
       return children.front();
     }
     part.children = grouped(std::move(children), id);
@@ -226,7 +223,10 @@ class ShareTree {
   std::size_t add_flat() {
     const ExpandedTree tree = expand(topology_, topology_.root());
     std::vector<std::size_t> servers;
-    for (const std::int32_t leaf : tree.leaf) servers.push_back(add(tree.node[static_cast<std::size_t>(leaf)]));
+    for (const std::int32_t leaf : tree.leaf) {
+      const auto at = static_cast<std::size_t>(leaf);
+      servers.push_back(add(tree.node[at], static_cast<std::int64_t>(servers.size()), tree.depth[at]));
+    }
     Part part;
     part.node = topology_.root();
     part.num_ranks = topology_.num_servers();
@@ -482,31 +482,47 @@ class ShareTree {
     }
   }
 
-  void list(const Part& p, double share, std::vector<double>& out) const {
+  /// What names of children of a switch begin with: "rack3/".
+  [[nodiscard]] std::string name_above(const Part& p) const {
+    return p.depth > 0 ? topology_.instance_name(p.first_rank, p.depth) + "/" : "";
+  }
+
+  void list(const Part& p, double share, const std::string& above, std::vector<ChildShare>& out) const {
     for (const std::size_t c : p.children) {
       const Part& d = parts_[c];
       if (d.is_group) {
-        list(d, share * d.share, out);
+        list(d, share * d.share, above, out);
       } else {
-        out.push_back(share * d.share);
+        out.push_back({topology_.instance_name(d.first_rank, d.depth).substr(above.size()), share * d.share});
       }
     }
   }
 
-  [[nodiscard]] std::string words(const Part& p) const {
-    std::vector<double> shares;
-    list(p, 1, shares);
-    const auto num_none = std::count(shares.begin(), shares.end(), 0.0);
-    double least = 1;
-    double most = 0;
-    for (const double x : shares) {
-      if (x > 0) least = std::min(least, x);
-      most = std::max(most, x);
+  /// Calls f(switch, instances that decide the same, do all of its kind decide the same?), lowest first, once for those
+  /// that do.
+  template <class F>
+  void for_switches(F f) const {
+    const auto shares_of = [&](const Part& p) {
+      std::vector<ChildShare> children;
+      list(p, 1, name_above(p), children);
+      std::vector<std::int64_t> out;
+      for (const ChildShare& child : children) out.push_back(std::llround(child.share / kEqual));
+      return out;
+    };
+    std::map<std::int32_t, std::map<std::vector<std::int64_t>, std::int64_t>> counts;  // by shape and shares
+    for (const auto& [index, fragment] : fragments_) {
+      const Part& p = parts_[index];
+      if (!p.is_group) ++counts[topology_.shape(p.node)][shares_of(p)];
     }
-    std::string out = most - least > 5e-4 ? fmt::format("{:.1f}% to {:.1f}% each", 100 * least, 100 * most)
-                                          : fmt::format("{:.1f}% each", 100 * most);
-    if (num_none > 0) out += fmt::format(", {} of {} children own nothing", num_none, shares.size());
-    return out;
+    std::set<std::pair<std::int32_t, std::vector<std::int64_t>>> seen;
+    for (const auto& [index, fragment] : fragments_) {
+      const Part& p = parts_[index];
+      const std::int32_t shape = topology_.shape(p.node);
+      std::vector<std::int64_t> shares = p.is_group ? std::vector<std::int64_t>{} : shares_of(p);
+      if (p.is_group || seen.contains({shape, shares})) continue;
+      f(p, counts[shape][shares], counts[shape].size() == 1);
+      seen.emplace(shape, std::move(shares));
+    }
   }
 
   const Topology& topology_;

@@ -370,7 +370,43 @@ TEST(PlanWords, SentencesNeedNoKnowledgeOfNames) {
   EXPECT_EQ(plan_sentence({rack, root}), "rack: groups of 8, then of 3 (hcps 8x3); root: all 16 at once (cps 16)");
   root.algorithm = "gather";
   EXPECT_EQ(plan_sentence({root}), "gather 16");
+  rack.is_uneven = true;
+  EXPECT_EQ(plan_sentence({rack}), "groups of up to 8, then of 3 (hcps ~8x3)");
+  EXPECT_EQ(plan_words({rack}), "rack hcps ~8x3");
   EXPECT_EQ(plan_sentence({}), "nothing to do");
+}
+
+TEST(PlanWords, SharesHaveNames) {
+  SwitchChoice root;
+  EXPECT_EQ(share_words(root), "");
+  for (const char* name : {"rack0", "rack1", "rack2", "rack3"}) root.shares.push_back({name, 0.25});
+  for (const char* name : {"rack4", "rack5", "rack6"}) root.shares.push_back({name, 0});
+  root.shares.push_back({"slow", 0});
+  EXPECT_EQ(share_words(root), "rack0 to rack3 25.0% each; rack4 to rack6 and slow nothing");
+  root.shares = {{"a", 0.5}, {"b", 0.125}, {"c", 0.25}, {"d", 0.125}};
+  EXPECT_EQ(share_words(root), "a 50.0%; c 25.0%; b and d 12.5% each");
+  root.shares.clear();
+  for (int i = 1; i <= 20; ++i) root.shares.push_back({"s" + std::to_string(i), i / 210.0});
+  EXPECT_EQ(share_words(root), "s20 9.5%; s19 9.0%; s18 8.6%; s17 8.1%; s16 7.6%; ...; s3 1.4%; s2 1.0%; s1 0.5%");
+}
+
+// 23 servers have no factors: groups of 8, 8 and 7. What the root's stages cost is all that the plan costs.
+TEST(PlanWords, UnevenGroupsAreCandidatesAndHaveAName) {
+  for (const Collective collective : kCollectives) {
+    const PlanAnswer answer = plan({.topology = make_tree({23}), .size_floats = 2.3e7, .collective = collective});
+    ASSERT_EQ(answer.switches.size(), 1U);
+    const SwitchChoice& root = answer.switches.front();
+    if (!root.is_uneven) continue;
+    EXPECT_EQ(plan_name(answer), "hcps:~" + factor_words(root.factors));
+    const double whole = answer.priced->pipelined_cost(2.3e7, 1).total();
+    EXPECT_NEAR(root.seconds(), whole, 1e-9 * whole) << to_string(collective);
+    const auto chosen = std::find_if(root.candidates.begin(), root.candidates.end(), [&](const SwitchCandidate& c) {
+      return c.is_uneven && c.factors == root.factors;
+    });
+    ASSERT_NE(chosen, root.candidates.end());
+    EXPECT_NEAR(chosen->terms.total(), whole, 1e-9 * whole) << to_string(collective);
+  }
+  EXPECT_TRUE(plan({.topology = make_tree({23}), .size_floats = 2.3e7}).switches.front().is_uneven);
 }
 
 // Two switches that differ and are both called "fast" are named by their paths; two that are equal are one line.
