@@ -27,8 +27,8 @@ namespace {
 constexpr double kTie = 1e-12;
 
 // By price alone: what chunks wait for each other has a test of its own (chunks_property_test.cpp).
-PlanAnswer planned(const Topology& topology, double size, bool shares) {
-  PlanRequest request{.topology = topology, .size_floats = size};
+PlanAnswer planned(const Topology& topology, double size, bool shares, Collective collective = Collective::kAllReduce) {
+  PlanRequest request{.topology = topology, .size_floats = size, .collective = collective};
   request.model.shares = shares;
   request.model.simulates = false;
   return plan(request);
@@ -113,10 +113,84 @@ TEST(Shares, AreProvedAndNeverDearerOnRandomTrees) {
   EXPECT_GT(num_better, 10);
 }
 
+// The same network with 128 racks of 8 servers. The slow rack owns nothing there, either.
+TEST(Shares, AThousandServers) {
+  const Topology topology("one-slow-cable",
+                          {server_node("server", 1.28e-9), switch_node("rack", 1e-9, {{0, 8}}),
+                           switch_node("slow", 1e-8, {{0, 8}}), switch_node("root", 0, {{1, 127}, {2, 1}})},
+                          3);
+  ASSERT_EQ(topology.num_servers(), 1024);
+  const PlanAnswer best = planned(topology, 1e8, true);
+  EXPECT_LE(best.seconds(), 1.1 * best.bound.seconds());
+  EXPECT_GE(planned(topology, 1e8, false).seconds(), 1.2 * best.seconds());
+  const VerifyReport report = verify(best.plan);
+  EXPECT_TRUE(report.ok) << report.problem;
+  const std::vector<double> shares = owned(best.plan);
+  for (std::size_t r = 1016; r < 1024; ++r) EXPECT_EQ(shares[r], 0) << "rank " << r;
+}
+
+// Eight servers of which one adds a thousand times more slowly: with equal shares it alone takes 1.5 times as long as
+// an AllReduce that gives it none.
+TEST(Shares, OneSlowProcessor) {
+  Node fast = server_node("fast", 3.2e-10);
+  fast.server = {1e-12, 1e-12, 1e-6};
+  Node slow = server_node("slow", 3.2e-10);
+  slow.server = {1e-9, 1e-9, 1e-6};
+  const Topology topology("slow processor", {fast, slow, switch_node("root", 0, {{0, 7}, {1, 1}})}, 2);
+  constexpr double kSize = 1.6e7;
+  const double whole = planned(topology, kSize, true).seconds();
+  const PlanAnswer scatter = planned(topology, kSize, true, Collective::kReduceScatter);
+  const PlanAnswer gather = planned(topology, kSize, true, Collective::kAllGather);
+  EXPECT_GT(planned(topology, kSize, false, Collective::kReduceScatter).seconds(), 1.5 * whole);
+  EXPECT_LT(scatter.seconds(), 0.7 * whole);
+  EXPECT_LT(gather.seconds(), 0.7 * whole);
+  EXPECT_TRUE(verify(scatter.plan).ok);
+  EXPECT_LE(simulate(scatter.plan, topology, kSize).seconds, scatter.seconds() * (1 + 1e-9));
+}
+
+// Whatever is slow: an AllReduce has everything that each of its halves has, and more.
+TEST(Shares, AHalfTakesNoLongerThanTheWhole) {
+  int num_better = 0;  // than with equal shares
+  for (std::uint64_t seed = 1; seed <= test::drawn(20U, 100U, 400U); ++seed) {
+    std::mt19937_64 random(seed);
+    test::RandomTopologyOptions options;
+    options.min_servers = 2;
+    options.max_servers = 24;
+    options.max_levels = 3;
+    options.uneven_probability = 0.5;
+    options.decades = 0.5;
+    options.same_per_level = random() % 2 == 0;
+    const Topology drawn = test::random_topology(random, options);
+    std::vector<Node> nodes;
+    for (NodeId id = 0; id < drawn.num_nodes(); ++id) {
+      nodes.push_back(drawn.node(id));
+      if (random() % 4 != 0) continue;
+      nodes.back().server.gamma *= 100;
+      nodes.back().server.delta *= 100;
+    }
+    const Topology topology(drawn.name(), nodes, drawn.root());
+    const double size = std::pow(10.0, 4 + static_cast<double>(random() % 5));
+    const double whole = planned(topology, size, true).seconds();
+    for (const Collective half : {Collective::kReduceScatter, Collective::kAllGather}) {
+      const PlanAnswer best = planned(topology, size, true, half);
+      const double equal = planned(topology, size, false, half).seconds();
+      EXPECT_LE(best.seconds(), whole * (1 + kTie)) << "seed " << seed << ": " << to_string(half);
+      EXPECT_LE(best.seconds(), equal * (1 + kTie)) << "seed " << seed << ": " << to_string(half);
+      num_better += best.seconds() < equal * 0.99 ? 1 : 0;
+      const VerifyReport report = verify(best.plan);
+      ASSERT_TRUE(report.ok) << "seed " << seed << ": " << report.problem;
+    }
+  }
+  RecordProperty("better", num_better);
+  EXPECT_GT(num_better, 0);
+}
+
 TEST(Shares, AreEqualWhereNetworksAre) {
   for (const char* name : {"star:8", "tree:4x6", "sym384", "fattree:4"}) {
     const Topology topology = topology_from_spec(name);
-    EXPECT_EQ(planned(topology, 1e8, true).plan, planned(topology, 1e8, false).plan) << name;
+    for (const Collective collective : kCollectives) {
+      EXPECT_EQ(planned(topology, 1e8, true, collective).plan, planned(topology, 1e8, false, collective).plan) << name;
+    }
   }
 }
 

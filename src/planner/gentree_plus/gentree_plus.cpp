@@ -22,8 +22,9 @@
 //      pay. It has no halves, so it is searched for an AllReduce only (ModelOptions::exchanges).
 //
 //   6. Every rank may own the share of the vector that fits what it, and the links above it, can do: see shares.cpp.
-//      Only for an AllReduce (the blocks of a ReduceScatter or an AllGather are equal), only where the children of some
-//      switch differ, and up to kMaxShared servers.
+//      The blocks of a ReduceScatter or an AllGather are equal: there the shares are those between, and one stage more
+//      brings every block to its rank, or from there. Only where the children of some switch differ, and up to
+//      kMaxShared servers.
 //
 //   7. The whole vector runs in one piece or in k chunks that follow each other through the stages.
 //
@@ -142,36 +143,39 @@ void offer_exchanges(const Topology& topology, const Search& search, Finals& fin
 }
 
 /// How groups and shares are tried.
-std::vector<plus::ShareOptions> share_variants(const Topology& topology) {
+std::vector<plus::ShareOptions> share_variants(const Topology& topology, Collective collective) {
   std::int64_t most = 2;
   for (NodeId id = 0; id < topology.num_nodes(); ++id) most = std::max(most, topology.num_children(id));
   const bool many = topology.num_servers() <= kMaxManyShared;
   const bool has_levels = topology.height(topology.root()) > 1;
   std::vector<plus::ShareOptions> out;
-  const auto add = [&](std::int64_t all, bool is_flat) {
+  const auto add = [&](std::int64_t all, bool is_flat, bool is_whole) {
     for (const std::int64_t members : {all, std::int64_t{8}, std::int64_t{4}, std::int64_t{3}, std::int64_t{2}}) {
       if (members != all && members >= all) continue;
       if (!many && members != all && members != 8) continue;
       for (const double strength : {1.0, 0.75, 0.5, 0.25}) {
-        if (many || strength == 1) out.push_back({members, strength, is_flat});
+        if (many || strength == 1) out.push_back({members, strength, is_flat, is_whole});
       }
     }
   };
-  add(most, false);
-  if (many && has_levels) add(topology.num_servers(), true);
+  for (const bool is_whole : {true, false}) {
+    if (!is_whole && collective == Collective::kAllReduce) continue;
+    add(most, false, is_whole);
+    if (many && has_levels) add(topology.num_servers(), true, is_whole);
+  }
   return out;
 }
 
 /// Returns the plan with unequal shares, if it has the least price of all so far.
 std::optional<plus::SharedPlan> offer_shares(const Topology& topology, const ModelOptions& options,
                                              std::int64_t num_units, Finals& finals) {
-  const bool is_wanted = options.shares && options.collective == Collective::kAllReduce;
-  if (!is_wanted || topology.num_servers() > kMaxShared || !plus::may_share_unequally(topology)) return std::nullopt;
+  if (!options.shares || topology.num_servers() > kMaxShared || !plus::may_share_unequally(topology))
+    return std::nullopt;
   const auto price = [&](const FragmentPtr& f) { return finals.seconds_of(to_plan(f, "gentree+", num_units)); };
   const int num_refined =
       topology.num_servers() <= kMaxRefined ? kNumRefined / static_cast<int>(topology.num_servers()) : 0;
-  std::optional<plus::SharedPlan> shared =
-      plus::plan_with_shares(topology, options, share_variants(topology), num_units, price, num_refined);
+  std::optional<plus::SharedPlan> shared = plus::plan_with_shares(
+      topology, options, share_variants(topology, options.collective), num_units, price, num_refined);
   if (!shared) return std::nullopt;
   Plan plan = to_plan(shared->fragment, "gentree+", num_units);
   if (!(finals.seconds_of(plan) < finals.least_price())) return std::nullopt;

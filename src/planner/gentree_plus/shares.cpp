@@ -29,6 +29,14 @@
 // holds. If that leaves a remainder, every stretch that is held by the same ranks is cut in the proportion of the X_d
 // instead.
 //
+// Halves. A ReduceScatter ends with equal blocks: what was owned otherwise moves to its place, in one stage more. Up
+// and down differ now. Down, X_d comes from each of the others, and more above: D_d = X_d (k - 1 + D_v); that is the
+// load of before without its 1, as if nothing had to be handed in. Up, 1 - X_d leaves, and what is owned may
+// leave further up: U_d = 1 - X_d (1 - U_v), which falls with X_d, so a slow link asks for a least share. The least T
+// for which the least shares and the most that can be carried leave room for 1 is found by bisection, and within that
+// room every child owns as much as its blocks, as far as possible. An AllGather is the same the other way round, and
+// has no calculation. Shares that fit an AllReduce are tried for its halves as well.
+//
 // That is what chunks that follow each other cost. Where the model finds a vector too short for many of them, each
 // stage counts by itself, so mixtures with equal shares are priced, too; and on small trees shares move from child to
 // child as long as the exact price falls.
@@ -47,6 +55,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "gar/algorithms.hpp"
@@ -74,7 +83,8 @@ struct Part {
   int depth = 0;
   double link_seconds = 0;  // b: per vector
   double share = 1;         // X: of what the parent owns
-  double load = 0;          // M
+  double load = 0;          // M; of a half, D
+  double leaving = 0;       // of a half, U
   double adds = 0;          // of the vector, above this part and per part of the vector that it owns
   double accesses = 0;      // likewise
   double rho = 0;           // servers: vectors that may be carried per second of calculation
@@ -83,9 +93,13 @@ struct Part {
 
 class ShareTree {
  public:
-  ShareTree(const Topology& topology, const ModelOptions& options, std::int64_t most_members, bool is_flat)
-      : topology_(topology), names_(topology), options_(options), most_(std::max<std::int64_t>(most_members, 2)) {
-    root_ = is_flat ? add_flat() : add(topology.root());
+  ShareTree(const Topology& topology, const ModelOptions& options, const ShareOptions& variant)
+      : topology_(topology),
+        names_(topology),
+        options_(options),
+        most_(std::max<std::int64_t>(variant.most_members, 2)),
+        hands_in_(variant.is_whole ? 1 : 0) {
+    root_ = variant.is_flat ? add_flat() : add(topology.root(), 0, 0);
     parts_[root_].link = {};
     find_link_seconds();
   }
@@ -94,7 +108,7 @@ class ShareTree {
   bool find_shares(double strength) {
     for (Part& p : parts_) p.share = 1;
     for (const Part& p : parts_) {
-      for (const std::size_t c : p.children) parts_[c].share = 1 / static_cast<double>(p.children.size());
+      for (const std::size_t c : p.children) parts_[c].share = usual_share(p, parts_[c]);
     }
     for (int pass = 0; pass < 4; ++pass) {
       find_work();
@@ -105,12 +119,12 @@ class ShareTree {
     for (const Part& p : parts_) {
       double least = 1;
       double most = 0;
-      const double equal = 1 / static_cast<double>(p.children.size());
       double sum = 0;
       for (const std::size_t c : p.children) {
+        const double usual = usual_share(p, parts_[c]);
         double& x = parts_[c].share;
-        x = strength * x + (1 - strength) * equal;
-        if (x < kNothing * equal) x = 0;
+        x = strength * x + (1 - strength) * usual;
+        if (x < kNothing * usual) x = 0;
         sum += x;
         least = std::min(least, x);
         most = std::max(most, x);
@@ -284,21 +298,35 @@ class ShareTree {
 
   // --- the shares ----------------------------------------------------------------------------------------------------
 
+  // Where nothing speaks against it: equal shares, or those of the blocks that a half begins or ends with.
+  [[nodiscard]] double usual_share(const Part& parent, const Part& child) const {
+    return hands_in_ > 0 ? 1 / static_cast<double>(parent.children.size())
+                         : static_cast<double>(child.num_ranks) / static_cast<double>(parent.num_ranks);
+  }
+
+  // What a child that owns all of it carries beyond what it hands in: W.
+  [[nodiscard]] double spread_of(const Part& p) const {
+    return static_cast<double>(p.children.size()) - 1 - hands_in_ + p.load + kLeastLoad;
+  }
+
   // What calculation every server has for what it carries, with the shares at hand: parents before children.
   void find_work() {
     parts_[root_].adds = 0;
     parts_[root_].accesses = 0;
     parts_[root_].load = 0;
+    parts_[root_].leaving = 0;
+    const bool adds = options_.collective != Collective::kAllGather;
     for (std::size_t i = parts_.size(); i-- > 0;) {
       const Part& v = parts_[i];
       const auto k = static_cast<double>(v.children.size());
+      const double spread = spread_of(v);
       for (const std::size_t c : v.children) {
         Part& d = parts_[c];
-        const double spread = k - 2 + v.load + kLeastLoad;
-        d.load = 1 + d.share * spread;
+        d.load = hands_in_ + d.share * spread;
+        d.leaving = 1 - d.share * (1 - v.leaving);
         d.adds = d.share * (k - 1 + v.adds);
         d.accesses = d.share * (k + 1 + v.accesses);
-        const double seconds = d.server.gamma * (k - 1 + v.adds) + d.server.delta * (k + 1 + v.accesses);
+        const double seconds = adds ? d.server.gamma * (k - 1 + v.adds) + d.server.delta * (k + 1 + v.accesses) : 0;
         d.rho = seconds > 0 ? spread / seconds : std::numeric_limits<double>::infinity();
       }
     }
@@ -308,40 +336,82 @@ class ShareTree {
   double cap(std::size_t i, double seconds) const {
     const Part& p = parts_[i];
     double most = p.link_seconds > 0 ? seconds / p.link_seconds : std::numeric_limits<double>::infinity();
-    if (p.is_leaf()) return std::min(most, 1 + seconds * p.rho);
-    double below = 2 - static_cast<double>(p.children.size()) - kLeastLoad;
-    for (const std::size_t c : p.children) below += std::max(cap(c, seconds) - 1, 0.0);
+    if (p.is_leaf()) return std::min(most, hands_in_ + seconds * p.rho);
+    double below = 1 + hands_in_ - static_cast<double>(p.children.size()) - kLeastLoad;
+    for (const std::size_t c : p.children) below += std::max(cap(c, seconds) - hands_in_, 0.0);
     return std::min(most, below);
+  }
+
+  // Of a half: the least share with which the link above part i gets rid of the rest in time.
+  [[nodiscard]] double least_share(const Part& parent, const Part& p, double seconds) const {
+    const double rest = p.link_seconds > 0 && hands_in_ == 0 ? 1 - seconds / p.link_seconds : 0;
+    if (rest <= 0) return 0;
+    const double counts = 1 - parent.leaving;
+    return counts > kEqual ? rest / counts : 2;
   }
 
   // Shares of the children of part i, which carries `load`.
   void divide(std::size_t i) {
-    const std::vector<std::size_t>& children = parts_[i].children;
+    const Part& p = parts_[i];
+    const std::vector<std::size_t>& children = p.children;
     if (children.empty()) return;
-    const double spread = static_cast<double>(children.size()) - 2 + parts_[i].load + kLeastLoad;
-    std::vector<double> share(children.size());
-    const auto fill = [&](double seconds) {
+    const double spread = spread_of(p);
+    std::vector<double> most(children.size());
+    std::vector<double> least(children.size());
+    const auto is_enough = [&](double seconds) {
       double sum = 0;
+      double sum_least = 0;
+      bool has_room = true;
       for (std::size_t c = 0; c < children.size(); ++c) {
-        share[c] = std::clamp((cap(children[c], seconds) - 1) / spread, 0.0, 1.0);
-        sum += share[c];
+        most[c] = std::clamp((cap(children[c], seconds) - hands_in_) / spread, 0.0, 1.0);
+        least[c] = least_share(p, parts_[children[c]], seconds);
+        has_room = has_room && least[c] <= most[c];
+        sum += most[c];
+        sum_least += least[c];
+      }
+      return has_room && sum >= 1 && sum_least <= 1;
+    };
+    double low = 0;
+    double high = 1e-12;
+    while (!is_enough(high) && high < 1e12) high *= 2;
+    for (int step = 0; step < 60; ++step) {
+      const double middle = (low + high) / 2;
+      (is_enough(middle) ? high : low) = middle;
+    }
+    is_enough(high);
+    const std::vector<double> share = hands_in_ > 0 ? most : usual_within(p, least, most);
+    double sum = 0;
+    for (const double x : share) sum += x;
+    for (std::size_t c = 0; c < children.size(); ++c) {
+      Part& d = parts_[children[c]];
+      d.share = sum > 0 ? share[c] / sum : usual_share(p, d);
+      d.load = hands_in_ + d.share * spread;
+      d.leaving = 1 - d.share * (1 - p.leaving);
+    }
+    for (const std::size_t c : children) divide(c);
+  }
+
+  // Shares between these bounds that are as usual as far as possible: the usual ones times a number, within the bounds.
+  [[nodiscard]] std::vector<double> usual_within(const Part& p, const std::vector<double>& least,
+                                                 const std::vector<double>& most) const {
+    std::vector<double> out(most.size());
+    const auto fill = [&](double factor) {
+      double sum = 0;
+      for (std::size_t c = 0; c < out.size(); ++c) {
+        out[c] = std::clamp(factor * usual_share(p, parts_[p.children[c]]), std::min(least[c], most[c]), most[c]);
+        sum += out[c];
       }
       return sum;
     };
     double low = 0;
-    double high = 1e-12;
-    while (fill(high) < 1 && high < 1e12) high *= 2;
+    double high = 1;
+    while (fill(high) < 1 && high < 1e9) high *= 2;
     for (int step = 0; step < 60; ++step) {
       const double middle = (low + high) / 2;
       (fill(middle) < 1 ? low : high) = middle;
     }
-    const double sum = fill(high);
-    for (std::size_t c = 0; c < children.size(); ++c) {
-      Part& d = parts_[children[c]];
-      d.share = sum > 0 ? share[c] / sum : 1 / static_cast<double>(children.size());
-      d.load = 1 + d.share * spread;
-    }
-    for (const std::size_t c : children) divide(c);
+    fill(high);
+    return out;
   }
 
   // --- the plan ------------------------------------------------------------------------------------------------------
@@ -529,6 +599,7 @@ class ShareTree {
   SwitchNames names_;
   ModelOptions options_;
   std::int64_t most_;
+  double hands_in_;          // vectors that a child hands in, whatever it owns: 1, in a half 0
   std::vector<Part> parts_;  // children before parents
   std::size_t root_ = 0;
   std::int64_t units_ = 1;
@@ -555,12 +626,12 @@ std::optional<SharedPlan> plan_with_shares(const Topology& topology, const Model
     double strength = 0;
     double seconds = std::numeric_limits<double>::infinity();
   };
-  std::map<std::pair<bool, std::int64_t>, std::pair<ShareTree, Best>> trees;
+  std::map<std::tuple<bool, bool, std::int64_t>, std::pair<ShareTree, Best>> trees;
   for (const ShareOptions& variant : variants) {
-    auto& [tree, best] = trees
-                             .try_emplace({variant.is_flat, variant.most_members},
-                                          ShareTree(topology, options, variant.most_members, variant.is_flat), Best{})
-                             .first->second;
+    const auto key = std::make_tuple(variant.is_whole, variant.is_flat, variant.most_members);
+    auto at = trees.find(key);
+    if (at == trees.end()) at = trees.try_emplace(key, ShareTree(topology, options, variant), Best{}).first;
+    auto& [tree, best] = at->second;
     if (!tree.find_shares(variant.strength)) continue;
     const FragmentPtr fragment = tree.plan(num_units);
     if (!fragment) continue;
@@ -569,7 +640,7 @@ std::optional<SharedPlan> plan_with_shares(const Topology& topology, const Model
   }
   ShareTree* cheapest = nullptr;
   double least = std::numeric_limits<double>::infinity();
-  for (auto& [members, one] : trees) {
+  for (auto& [key, one] : trees) {
     auto& [tree, best] = one;
     if (best.strength == 0) continue;
     tree.find_shares(best.strength);

@@ -24,6 +24,7 @@ struct ShareOptions {
   std::int64_t most_members = 0;  ///< of a group that exchanges in one step; more children are nested
   double strength = 1;            ///< 1: shares that fit; 0: equal ones; between them a mixture
   bool is_flat = false;           ///< servers exchange as if they were all below one switch
+  bool is_whole = true;           ///< shares that fit an AllReduce; false: the half of it that is planned
 };
 
 /// Seconds of a plan.
