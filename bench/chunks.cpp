@@ -1,9 +1,10 @@
-// How honest prices of plans in chunks are: gentree+ on random trees of 2 to 32 servers, predicted and simulated.
+// How honest what gentree+ predicts is: its plans on random trees of 2 to 32 servers, predicted and simulated.
 //
-//   bench_chunks [CASES]     500 by default, each with incast and without
+//   bench_chunks [CASES]     500 by default in each row
 //
-// Parameters are spread over a decade, sizes from 1e6 to 1e9 floats. Only plans that gentree+ cuts into chunks count;
-// those with more than two million messages are left out, because simulating them takes long, and their number is
+// Parameters are spread over a decade. The plans of an AllReduce in chunks are counted by themselves (1e6 to 1e9
+// floats), and those in one piece (1e3 to 1e9); of a ReduceScatter and an AllGather all plans are (1e3 to 1e9 floats).
+// Plans with more than two million messages are left out, because simulating them takes long, and their number is
 // printed. Prints simulated over predicted time. Nothing here depends on how busy the machine is.
 #include <fmt/format.h>
 
@@ -57,7 +58,16 @@ double ratio_of(const gar::PlanAnswer& answer, const gar::Topology& topology, do
   return is_long ? 0 : seconds / answer.seconds();
 }
 
-void print_row(int num_cases, bool has_incast) {
+/// Which plans a row is about.
+struct Kind {
+  const char* name = "";
+  gar::Collective collective = gar::Collective::kAllReduce;
+  double least_exponent = 3;  // of the size
+  bool in_one_piece = true;   // these count
+  bool in_chunks = true;      // and these
+};
+
+void print_row(int num_cases, const Kind& kind, bool has_incast) {
   std::vector<double> ratios;
   int num_left_out = 0;
   std::uint64_t worst = 0;
@@ -65,10 +75,12 @@ void print_row(int num_cases, bool has_incast) {
   while (static_cast<int>(ratios.size()) < num_cases) {
     std::mt19937_64 random(++seed);
     gar::Topology topology = draw(random);
-    const double size = std::floor(std::pow(10.0, 6 + 3 * static_cast<double>(random() >> 11) * 0x1.0p-53));
+    const double part = static_cast<double>(random() >> 11) * 0x1.0p-53;
+    const double size = std::floor(std::pow(10.0, kind.least_exponent + (9 - kind.least_exponent) * part));
     if (!has_incast) topology = without_incast(topology);
-    const gar::PlanAnswer answer = gar::plan({.topology = topology, .size_floats = size});
-    if (answer.plan.num_chunks == 1) continue;
+    const gar::PlanAnswer answer =
+        gar::plan({.topology = topology, .size_floats = size, .collective = kind.collective});
+    if (answer.plan.num_chunks == 1 ? !kind.in_one_piece : !kind.in_chunks) continue;
     const double ratio = ratio_of(answer, topology, size);
     if (ratio == 0) {
       ++num_left_out;
@@ -83,17 +95,24 @@ void print_row(int num_cases, bool has_incast) {
     return fmt::format("{:+.1f}%",
                        100 * (ratios[static_cast<std::size_t>(q * static_cast<double>(ratios.size() - 1))] - 1));
   };
-  fmt::print("{:<8}{:>7}{:>11}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>7}{:>10}\n", has_incast ? "yes" : "no",
-             ratios.size(), fmt::format("{} ({:.1f}%)", num_above, 100 * static_cast<double>(num_above) / num_cases),
-             at(0), at(0.05), at(0.25), at(0.5), at(0.75), at(0.95), at(1), worst, num_left_out);
+  fmt::print("{:<24}{:<7}{:>6}{:>11}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>7}{:>10}\n", kind.name,
+             has_incast ? "yes" : "no", ratios.size(),
+             fmt::format("{} ({:.1f}%)", num_above, 100 * static_cast<double>(num_above) / num_cases), at(0), at(0.05),
+             at(0.25), at(0.5), at(0.75), at(0.95), at(1), worst, num_left_out);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const int num_cases = argc > 1 ? std::atoi(argv[1]) : 500;
-  fmt::print("simulated against predicted time of gentree+'s plans in chunks, {} random trees\n", num_cases);
-  fmt::print("{:<8}{:>7}{:>11}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>7}{:>10}\n", "incast", "cases", "above 2%", "least",
-             "5%", "25%", "median", "75%", "95%", "most", "seed", "left out");
-  for (const bool has_incast : {true, false}) print_row(num_cases, has_incast);
+  fmt::print("simulated against predicted time of gentree+'s plans, {} random trees in each row\n", num_cases);
+  fmt::print("{:<24}{:<7}{:>6}{:>11}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>7}{:>10}\n", "", "incast", "cases",
+             "above 2%", "least", "5%", "25%", "median", "75%", "95%", "most", "seed", "left out");
+  const Kind kinds[] = {{"allreduce in chunks", gar::Collective::kAllReduce, 6, false, true},
+                        {"allreduce in one piece", gar::Collective::kAllReduce, 3, true, false},
+                        {"reduce-scatter", gar::Collective::kReduceScatter},
+                        {"allgather", gar::Collective::kAllGather}};
+  for (const Kind& kind : kinds) {
+    for (const bool has_incast : {true, false}) print_row(num_cases, kind, has_incast);
+  }
 }

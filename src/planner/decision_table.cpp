@@ -58,6 +58,8 @@ class TableSearch {
     (void)at(best);
     const Known& known = known_.at(best);
     if (count == best) return known.point;
+    const auto same = known_.find(count);
+    if (same != known_.end() && same->second.point.words() == known.point.words()) return same->second.point;
     DecisionPoint out = known.point;
     out.count = count;
     if (known.point.spec.name == "gentree+") {
@@ -65,7 +67,9 @@ class TableSearch {
       const std::int64_t most = plan_.model.max_chunks;
       out.num_chunks = known.priced->best_chunks(floats(count), most > 0 ? std::min(most, possible) : possible);
     }
+    // What was found to be waited for counts in proportion to the size.
     out.terms = known.priced->pipelined_cost(floats(count), out.num_chunks);
+    out.terms.beta += known.priced->waiting() * floats(count);
     return out;
   }
 

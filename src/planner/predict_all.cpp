@@ -1,10 +1,13 @@
 // Flat algorithms and tree planners in one list, each of them in one piece and in chunks.
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <set>
 
 #include "gar/errors.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
+#include "planner/gentree_plus/finals.hpp"
 #include "planner/gentree_plus/search.hpp"
 
 namespace gar {
@@ -41,7 +44,8 @@ void price_both_ways(const PredictRequest& request, PredictRow& row) {
   row.chunked = priced.pipelined_cost(request.size_floats, row.num_chunks);
 }
 
-PredictRow tree_row(const PredictRequest& request, const AlgorithmSpec& spec) {
+/// `considered` gets what gentree+ has compared its plan with.
+PredictRow tree_row(const PredictRequest& request, const AlgorithmSpec& spec, std::vector<PlanCandidate>& considered) {
   const PlanAnswer planned = plan({.topology = request.topology,
                                    .size_floats = request.size_floats,
                                    .algorithms = {spec},
@@ -57,10 +61,11 @@ PredictRow tree_row(const PredictRequest& request, const AlgorithmSpec& spec) {
     price_both_ways(request, row);
     return row;
   }
+  considered = planned.considered;
   row.is_chunked = true;
   row.num_chunks = planned.plan.num_chunks;
   row.chunked = planned.terms;
-  row.whole = planned.priced->pipelined_cost(request.size_floats, 1);
+  row.whole = row.num_chunks == 1 ? planned.terms : planned.priced->pipelined_cost(request.size_floats, 1);
   return row;
 }
 
@@ -72,6 +77,46 @@ PredictRow flat_row(const PredictRequest& request, const Prediction& prediction)
       std::make_shared<const Plan>(as_collective(n == 1 ? cps(1) : build_plan(row.spec, n), request.model.collective));
   price_both_ways(request, row);
   return row;
+}
+
+/// A row with what its plan costs by the rules of gentree+: as it was compared with it, or simulated now.
+void settle(const PredictRequest& request, const std::vector<PlanCandidate>& considered, PredictRow& row) {
+  const auto known = std::find_if(considered.begin(), considered.end(),
+                                  [&](const PlanCandidate& plan) { return plan.algorithm == row.algorithm(); });
+  if (known != considered.end()) {
+    row.num_chunks = known->num_chunks;
+    row.chunked = known->terms;
+  } else {
+    const TreePlan best = plus::settled(*row.plan, request.topology, request.size_floats, request.model);
+    row.num_chunks = best.plan.num_chunks;
+    row.chunked = best.priced->cost(request.size_floats);
+  }
+  // The price of a half in one piece is not what counts, either.
+  const bool is_half = request.model.collective != Collective::kAllReduce;
+  if (row.num_chunks == 1 || (is_half && row.whole.total() < row.chunked.total())) row.whole = row.chunked;
+}
+
+/// Sorts rows, the best first. What gentree+ costs has been simulated where that can be more than its price. So others
+/// are settled in the same way as long as one of them is the first, or the next one that takes notably longer: who is
+/// best, and by how much, does not hang on two kinds of prices. What is behind these has its price, which is less than
+/// it takes or as much.
+void rank(const PredictRequest& request, const std::vector<PlanCandidate>& considered, std::vector<PredictRow>& rows) {
+  constexpr double kNotable = 1.002;
+  const auto is_plus = [](const PredictRow& row) { return row.spec.name == "gentree+"; };
+  const bool settles =
+      request.model.simulates && plus::may_simulate(request.topology) && std::any_of(rows.begin(), rows.end(), is_plus);
+  std::set<const Plan*> settled;
+  for (;;) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const PredictRow& a, const PredictRow& b) { return a.best_seconds() < b.best_seconds(); });
+    const auto next = std::find_if(rows.begin(), rows.end(), [&](const PredictRow& row) {
+      return !is_plus(row) && row.is_chunked && !settled.contains(row.plan.get());
+    });
+    if (!settles || next == rows.end()) return;
+    if (next != rows.begin() && std::prev(next)->best_seconds() > kNotable * rows.front().best_seconds()) return;
+    settle(request, considered, *next);
+    settled.insert(next->plan.get());
+  }
 }
 
 }  // namespace
@@ -107,10 +152,11 @@ std::vector<AlgorithmSpec> parse_algorithm_list(std::string_view name, const std
 PredictAnswer predict(const PredictRequest& request) {
   const Topology& topology = request.topology;
   std::vector<AlgorithmSpec> flat;
+  std::vector<PlanCandidate> considered;  // by gentree+
   PredictAnswer out;
   for (const AlgorithmSpec& spec : request.algorithms) {
     if (is_tree_planner(spec)) {
-      out.results.push_back(tree_row(request, spec));
+      out.results.push_back(tree_row(request, spec, considered));
     } else {
       flat.push_back(spec);
     }
@@ -118,8 +164,7 @@ PredictAnswer predict(const PredictRequest& request) {
   Predictor predictor(topology, flat, request.model);
   const std::vector<Prediction> predictions = predictor.at(request.size_floats);
   for (const Prediction& p : predictions) out.results.push_back(flat_row(request, p));
-  std::stable_sort(out.results.begin(), out.results.end(),
-                   [](const PredictRow& a, const PredictRow& b) { return a.best_seconds() < b.best_seconds(); });
+  rank(request, considered, out.results);
   out.bound = lower_bound(topology, request.size_floats, request.model.collective, request.model.kind);
   if (flat.size() > 1 && topology.num_servers() > 1) {
     out.flat_best = predictions.front().algorithm();

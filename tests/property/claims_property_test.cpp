@@ -2,6 +2,7 @@
 // have the same price however they are written, and no algorithm that can be named is cheaper than gentree+.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -22,6 +23,7 @@ namespace {
 
 constexpr double kTie = 1e-12;
 constexpr double kRounding = 1e-9;
+constexpr double kChunks = 1e-3;  // chunks are counted to a thousandth
 
 Topology draw(std::mt19937_64& random, std::int64_t most) {
   test::RandomTopologyOptions options;
@@ -64,8 +66,8 @@ TEST(Prices, DoNotDependOnHowPlansAreWritten) {
   EXPECT_GT(num_compared, 100);
 }
 
-/// Names with parameters: every ordered factorisation, every number of groups, three levels now and then.
-std::vector<AlgorithmSpec> with_parameters(std::int64_t n) {
+/// Names with parameters: every ordered factorisation, every number of groups, and now and then three levels.
+std::vector<AlgorithmSpec> with_parameters(std::int64_t n, bool has_three_levels) {
   std::vector<AlgorithmSpec> out;
   for (const auto& factors : ordered_factorisations(n, 60)) {
     out.push_back({"hcps", factors, false});
@@ -73,6 +75,12 @@ std::vector<AlgorithmSpec> with_parameters(std::int64_t n) {
   }
   for (std::int64_t groups = 2; groups <= n / 2; ++groups)
     out.push_back({"hcps", {(n + groups - 1) / groups, groups}, true});
+  for (std::int64_t groups = 2; has_three_levels && groups <= n / 4; ++groups) {
+    const std::int64_t of_one = (n + groups - 1) / groups;
+    for (std::int64_t middle = 2; middle <= of_one / 2; ++middle) {
+      out.push_back({"hcps", {(of_one + middle - 1) / middle, middle, groups}, true});
+    }
+  }
   return out;
 }
 
@@ -110,12 +118,34 @@ TEST(GentreePlus, IsNeverDearerThanAnyName) {
       const PlanAnswer other = plan({.topology = topology, .size_floats = size, .algorithms = {spec}});
       EXPECT_LE(best, other.seconds() * (1 + kTie)) << to_string(other.spec);
     }
-    for (const AlgorithmSpec& spec : with_parameters(n)) {
+    for (const AlgorithmSpec& spec : with_parameters(n, seed % 8 == 0)) {
       const double other = PricedPlan(build_plan(spec, n), topology).cost(size).total();
       EXPECT_LE(best, other * (1 + kTie)) << to_string(spec);
     }
     ASSERT_FALSE(HasFailure());
   }
+}
+
+// What `gar predict` prints: plans in chunks may wait for each other, and gentree+ is not the only one that is told so.
+TEST(Predict, HasNothingBeforeGentreePlus) {
+  int num_chunked = 0;
+  for (std::uint64_t seed = 1; seed <= num_trees() / 4; ++seed) {
+    std::mt19937_64 random(seed);
+    const Topology topology = draw(random, 16);
+    const double size = 1e6 * std::sqrt(log_uniform_size(random));
+    PredictRequest request{.topology = topology, .size_floats = std::min(size, 1e9)};
+    request.algorithms = without_parameters(has_price_of_messages(topology));
+    request.algorithms.push_back(parse_algorithm("gentree+"));
+    const PredictAnswer answer = predict(request);
+    const auto ours = std::find_if(answer.results.begin(), answer.results.end(),
+                                   [](const PredictRow& row) { return row.spec.name == "gentree+"; });
+    ASSERT_NE(ours, answer.results.end());
+    num_chunked += ours->best_chunks() > 1 ? 1 : 0;
+    EXPECT_LE(ours->best_seconds(), answer.results.front().best_seconds() * (1 + kChunks))
+        << "seed " << seed << ": " << topology.num_servers() << " servers, " << size << " floats, "
+        << answer.results.front().algorithm();
+  }
+  EXPECT_GT(num_chunked, 0);
 }
 
 // The number of ordered factorisations of a million is beyond every limit: those with many small factors must be there.

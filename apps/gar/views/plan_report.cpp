@@ -183,6 +183,11 @@ void print_explanation(const PlanView& v, bool color) {
         v.answer.plan.num_chunks, escaped(busiest.name), format_seconds(busiest.at(chunk).total()),
         waiting > 0 ? fmt::format("; simulated, they wait for each other {} more", format_seconds(waiting)) : ""));
   }
+  if (v.answer.plan.num_chunks == 1 && v.answer.priced->waiting() > 0) {
+    say(fmt::format(
+        "\nsimulated: it takes {} more than its stages, where ranks that are ahead share links with others\n",
+        format_seconds(v.answer.priced->waiting() * v.size.floats())));
+  }
   print_stage_words(v);
   if (v.answer.bound.seconds() > 0) {
     say(fmt::format("\nlower limit {}: {}; the plan is {} above it, with {} of latency\n",

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "gar/errors.hpp"
 #include "gar/simulate.hpp"
 #include "planner/gentree_plus/search.hpp"
 
@@ -22,15 +23,18 @@ constexpr double kManyServers = 32;
 constexpr std::int64_t kFewestChunks = 8;  // that are simulated of a long plan
 constexpr double kFewFactor = 4;           // messages of these may be so many times more
 constexpr double kNotable = 0.02;          // of its price: a plan is also tried in other numbers of chunks
+constexpr double kRounding = 1e-9;
 
 }  // namespace
+
+bool may_simulate(const Topology& topology) { return topology.num_servers() <= kMostSimulated; }
 
 Finals::Finals(const Topology& topology, double size_floats, const ModelOptions& options)
     : topology_(topology), size_(size_floats), options_(options) {
   options_.overlap = true;
   most_chunks_ = most_chunks(topology, size_floats, options);
   limit_ = options.max_chunks > 0 ? std::min(most_chunks_, options.max_chunks) : most_chunks_;
-  simulates_ = options.simulates && topology.num_servers() <= kMostSimulated;
+  simulates_ = options.simulates && may_simulate(topology);
   const double scale = std::min(1.0, kManyServers / static_cast<double>(topology.num_servers()));
   messages_of_one_ = scale * kMessagesOfOne;
   messages_left_ = simulates_ ? scale * kMessagesOfAll : 0;
@@ -44,8 +48,14 @@ Finals::Offer Finals::priced(const Plan& plan, std::vector<SwitchChoice> switche
   out.plan.num_chunks = out.priced->best_chunks(size_, limit_);
   out.priced->set_num_chunks(out.plan.num_chunks);
   out.terms = out.priced->cost(size_);
-  out.is_settled = out.plan.num_chunks == 1;
+  out.is_settled = is_settled_by_price(out.plan.num_chunks);
   return out;
+}
+
+// An AllReduce in one piece takes what its stages take. In one half of it ranks are not held together by the other one,
+// so those that are ahead may meet those of another stage on a slow link.
+bool Finals::is_settled_by_price(std::int64_t chunks) const {
+  return chunks == 1 && (!simulates_ || options_.collective == Collective::kAllReduce);
 }
 
 // When little may be simulated any more, plans that have not been are taken to wait as much as the worst one so far.
@@ -78,7 +88,7 @@ void Finals::simulate(std::size_t nth) {
   offers_[nth].is_settled = true;
   const double price = offers_[nth].terms.total();
   const double seconds = simulated_seconds(offers_[nth]);
-  if (!(seconds > price) || !(size_ > 0)) return;
+  if (!(seconds > price * (1 + kRounding)) || !(size_ > 0)) return;
   // A plan has a price for each number of chunks: the priced plan of another one is shared until here.
   offers_[nth].priced = std::make_shared<PricedPlan>(*offers_[nth].priced);
   offers_[nth].priced->set_waiting((seconds - price) / size_);
@@ -96,7 +106,7 @@ void Finals::add_alternative(std::size_t nth, std::int64_t chunks) {
   other.priced->set_waiting(0);
   other.priced->set_num_chunks(chunks);
   other.terms = other.priced->cost(size_);
-  other.is_settled = chunks == 1;
+  other.is_settled = is_settled_by_price(chunks);
   other.is_alternative = true;
   other.wants_alternatives = false;
   offers_.push_back(std::move(other));
@@ -140,8 +150,13 @@ double Finals::run_seconds(Plan plan, std::int64_t chunks, double size_floats) {
     return true;
   };
   plan.num_chunks = chunks;
-  const Simulation run = gar::simulate(plan, topology_, size_floats, options);
-  return run.is_complete ? run.seconds : 0;
+  try {
+    const Simulation run = gar::simulate(plan, topology_, size_floats, options);
+    return run.is_complete ? run.seconds : 0;
+  } catch (const Error&) {  // so many messages that they are not even counted
+    last_messages_ = std::numeric_limits<double>::infinity();
+    return 0;
+  }
 }
 
 void Finals::offer(Plan plan, std::vector<SwitchChoice> switches) { add(priced(plan, std::move(switches))); }
@@ -183,8 +198,12 @@ TreePlan Finals::take() {
   for (std::size_t i = 0; i < offers_.size(); ++i) {
     const Offer& o = offers_[i];
     if (o.is_alternative && i != chosen) continue;
+    Terms terms = o.terms;
+    if (i != chosen && terms.total() < offers_[chosen].terms.total()) {  // it was taken to wait, see best()
+      terms.beta += (worst_ratio_ - 1) * o.terms.total();
+    }
     out.considered.push_back(
-        {o.plan.algorithm == "gentree+" ? plan_words(o.switches) : o.plan.algorithm, o.plan.num_chunks, o.terms});
+        {o.plan.algorithm == "gentree+" ? plan_words(o.switches) : o.plan.algorithm, o.plan.num_chunks, terms});
   }
   std::stable_sort(out.considered.begin(), out.considered.end(),
                    [](const PlanCandidate& a, const PlanCandidate& b) { return a.seconds() < b.seconds(); });
@@ -192,6 +211,12 @@ TreePlan Finals::take() {
   out.switches = std::move(offers_[chosen].switches);
   out.priced = std::move(offers_[chosen].priced);
   return out;
+}
+
+TreePlan settled(const Plan& plan, const Topology& topology, double size_floats, const ModelOptions& options) {
+  Finals finals(topology, size_floats, options);
+  finals.offer(plan, {});
+  return finals.take();
 }
 
 }  // namespace gar::plus

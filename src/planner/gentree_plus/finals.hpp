@@ -15,6 +15,9 @@
 
 namespace gar::plus {
 
+/// Are there few enough servers for simulations while planning?
+bool may_simulate(const Topology& topology);
+
 class Finals {
  public:
   Finals(const Topology& topology, double size_floats, const ModelOptions& options);
@@ -46,6 +49,7 @@ class Finals {
     bool wants_alternatives = false;  // it waits much, and others may be better
   };
   [[nodiscard]] Offer priced(const Plan& plan, std::vector<SwitchChoice> switches) const;
+  [[nodiscard]] bool is_settled_by_price(std::int64_t chunks) const;
   void add(Offer offer);
   void settle();
   void simulate(std::size_t nth);
@@ -67,5 +71,8 @@ class Finals {
   double last_messages_ = 1;    // of the last run, those of classes once
   std::vector<Offer> offers_;
 };
+
+/// One plan as the finals price it: in the number of chunks that is best when their waiting for each other counts.
+TreePlan settled(const Plan& plan, const Topology& topology, double size_floats, const ModelOptions& options);
 
 }  // namespace gar::plus

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "gar/planner.hpp"
 #include "gar/topology.hpp"
 #include "planner/changes.hpp"
+#include "support/random_topology.hpp"
 
 namespace gar {
 namespace {
@@ -154,6 +156,33 @@ TEST(DecisionTable, RefusesAnEmptyRange) {
   request.from = 1;
   request.merge = -1;
   EXPECT_THROW(decision_table(request), InvalidArgument);
+}
+
+// What chunks wait for each other, which is simulated, is in the times at both ends of a row.
+TEST(DecisionTable, BothEndsHaveWhatWasSimulated) {
+  constexpr std::int64_t kFloats = 30'000'000;
+  int num_compared = 0;
+  for (std::uint64_t seed = 1; seed <= 200 && num_compared == 0; ++seed) {
+    std::mt19937_64 random(seed);
+    test::RandomTopologyOptions options;
+    options.min_servers = 4;
+    options.max_servers = 8;
+    options.decades = 1;
+    options.same_per_level = false;
+    PlanRequest request{.topology = test::random_topology(random, options), .size_floats = kFloats};
+    const PlanAnswer there = plan(request);
+    if (there.priced->waiting() <= 0) continue;
+    const std::vector<DecisionRow> rows =
+        decision_table({.plan = request, .from = kFloats - 1000, .to = kFloats, .merge = 0.05});
+    const DecisionPoint& last = rows.back().last;
+    ASSERT_EQ(last.count, kFloats);
+    if (plan_words(last.switches) != plan_words(there.switches)) continue;
+    EXPECT_NEAR(last.terms.total(), there.seconds(), 1e-9 * there.seconds()) << "seed " << seed;
+    const DecisionPoint& first = rows.front().first;
+    if (rows.size() == 1) EXPECT_NEAR(first.terms.total(), last.terms.total(), 0.01 * last.terms.total());
+    ++num_compared;
+  }
+  EXPECT_GT(num_compared, 0);
 }
 
 }  // namespace
