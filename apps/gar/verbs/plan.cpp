@@ -11,6 +11,7 @@
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/cheap_simulator.hpp"
 #include "apps/gar/views/plan_report.hpp"
 #include "apps/gar/views/plan_table.hpp"
 #include "gar/documents.hpp"
@@ -73,6 +74,15 @@ void become_explicit(const PlanRequest& request, PlanAnswer& answer) {
   answer.terms = answer.priced->cost(request.size_floats);
 }
 
+// Where the model is far from the simulator.
+void print_doubt(const PlanView& v) {
+  if (v.request.topology.num_servers() == 1) return;
+  CheapSimulator simulator(v.request.topology, v.request.size_floats, v.request.model);
+  const std::string words = simulator.doubt_words(v.answer.plan, v.answer.seconds());
+  if (!words.empty())
+    print((v.answer.optimality ? "" : "\n") + labelled("simulated", words + " (gar simulate says why)"));
+}
+
 // Several sizes: the plan of each, in a line or as a document.
 int make_several(const PlanArgs& args, const std::vector<VectorSize>& sizes, const Context& context) {
   if (!args.output.empty() || args.explain || args.is_explicit) {
@@ -115,6 +125,7 @@ int make(const PlanArgs& args, const VectorSize& size, const Context& context) {
   }
   const bool color = use_color(context.color, stdout);
   print_plan(view, color);
+  print_doubt(view);
   if (args.explain) print_explanation(view, color);
   if (!args.output.empty()) {
     print(fmt::format("\nwritten to {0}; prove it with: gar verify {1}\n", escaped(args.output),

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,12 +15,11 @@
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/cheap_simulator.hpp"
 #include "apps/gar/views/term_table.hpp"
 #include "gar/documents.hpp"
-#include "gar/errors.hpp"
 #include "gar/explain.hpp"
 #include "gar/planner.hpp"
-#include "gar/simulate.hpp"
 
 namespace gar::cli {
 namespace {
@@ -66,50 +64,7 @@ std::vector<const PredictRow*> shown_rows(const PredictAnswer& answer, bool hide
   return out;
 }
 
-constexpr double kNearlyEqual = 1.002;      // of two algorithms: chunks are counted to a thousandth
-constexpr double kNotableDifference = 0.2;  // of the simulator's time from the model's
-
-// What the simulator makes of rows, as long as that is a matter of milliseconds. The bounds are numbers of servers,
-// messages and moments, not seconds: the answer is the same on every machine.
-class CheapSimulator {
- public:
-  CheapSimulator(const Topology& topology, double size_floats, const ModelOptions& model)
-      : topology_(topology), size_(size_floats) {
-    options_.model = model.kind;
-    options_.degree = model.degree;
-    options_.keep_path = false;
-    options_.clock = [this] { return static_cast<double>(++moments_); };  // so that progress is called every time
-    options_.progress = [this](const SimulationProgress& progress) {
-      const bool has_classes = progress.estimate_s == 0;
-      return moments_ <= kMostMoments && (has_classes || progress.flows <= kMostMessages);
-    };
-  }
-  CheapSimulator(const CheapSimulator&) = delete;
-  CheapSimulator& operator=(const CheapSimulator&) = delete;
-  ~CheapSimulator() = default;
-
-  std::optional<double> seconds_of(const Plan& plan) {
-    if (topology_.num_servers() > kMostServers) return std::nullopt;
-    try {
-      const Simulation simulation = simulate(plan, topology_, size_, options_);
-      if (simulation.is_complete) return simulation.seconds;
-    } catch (const Error&) {
-      // What cannot be simulated (numbers beyond all bounds) can still be predicted.
-    }
-    return std::nullopt;
-  }
-
- private:
-  static constexpr std::int64_t kMostServers = 512;
-  static constexpr double kMostMessages = 5000;         // one by one
-  static constexpr std::int64_t kMostMoments = 20'000;  // of all rows together
-
-  const Topology& topology_;
-  double size_;
-  SimulationOptions options_;
-  std::int64_t moments_ = 0;
-};
-
+constexpr double kNearlyEqual = 1.002;  // of two algorithms: chunks are counted to a thousandth
 void print_correction(const SizeCorrection& correction) {
   print(
       labelled("correction",
@@ -217,13 +172,9 @@ void print_doubts(const Topology& topology, const VectorSize& size, const ModelO
   std::vector<std::string> words;
   CheapSimulator simulator(topology, size.floats(), options);
   for (const PredictRow* row : rows) {
-    const std::optional<double> seconds = simulator.seconds_of(*row->plan);
-    if (!seconds || row->seconds() <= 0) continue;
-    const double difference = *seconds / row->seconds() - 1;
-    if (std::abs(difference) <= kNotableDifference) continue;
+    const std::string doubt = simulator.doubt_words(*row->plan, row->seconds());
     const std::string way = row->plan->num_chunks > 1 ? fmt::format("in {} chunks", row->plan->num_chunks) : "whole";
-    words.push_back(fmt::format("{}, {}: {}, {} {} than predicted", row->algorithm(), way, format_seconds(*seconds),
-                                format_percent(std::abs(difference)), difference < 0 ? "less" : "more"));
+    if (!doubt.empty()) words.push_back(fmt::format("{}, {}: {}", row->algorithm(), way, doubt));
   }
   if (words.empty()) return;
   print(labelled("simulated", fmt::format("{} (gar compare says why)", fmt::join(words, "; "))));
