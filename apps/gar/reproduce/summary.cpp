@@ -109,13 +109,42 @@ Json to_json(const ReproductionSummary& summary) {
           {"in_tolerance", summary.in_tolerance}};
 }
 
+namespace {
+
+// Where the table would fall apart: a target with its answers below each other.
+std::string summary_blocks(const std::vector<ReproductionSummary>& summaries, bool color) {
+  std::string out;
+  const auto add = [&](const char* label, const std::string& text) {
+    constexpr std::size_t kIndent = 14;
+    out += wrapped(fmt::format("  {:<{}}", label, kIndent - 2), kIndent, text, terminal_columns());
+  };
+  for (const ReproductionSummary& s : summaries) {
+    out += fmt::format(
+        "{}{}: {}\n", out.empty() ? "" : "\n", paint(s.target, Paint::kBold, color),
+        s.in_tolerance ? paint("in tolerance", Paint::kGreen, color) : paint("NOT in tolerance", Paint::kRed, color));
+    if (!s.agrees.empty()) add("agrees", s.agrees);
+    if (!s.differs.empty()) add("does not", s.differs);
+    add("found from", s.basis);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string summary_table(const std::vector<ReproductionSummary>& summaries, bool color) {
   Table table({{"target"}, {"in tolerance"}, {"agrees with the paper"}, {"does not"}, {"our values come from"}});
   for (const ReproductionSummary& s : summaries) {
     table.add_row({s.target, Cell(s.in_tolerance ? "yes" : "NO", s.in_tolerance ? Paint::kGreen : Paint::kRed),
                    s.agrees.empty() ? "-" : s.agrees, s.differs.empty() ? "-" : s.differs, s.basis});
   }
-  return table.folded(color);
+  const std::string whole = table.to_string(false);
+  for (std::size_t begin = 0; begin < whole.size();) {
+    const std::size_t end = whole.find('\n', begin);
+    const auto line = std::string_view(whole).substr(begin, end - begin);
+    if (display_width(line) > terminal_columns()) return summary_blocks(summaries, color);
+    begin = end + 1;
+  }
+  return table.to_string(color);
 }
 
 }  // namespace gar::cli
