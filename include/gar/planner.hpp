@@ -155,8 +155,6 @@ PlanAnswer plan(const PlanRequest& request);
 /// Throws InvalidArgument where plan() would because of the algorithm. Nothing is searched or priced.
 void check_algorithm(const AlgorithmSpec& spec, std::int64_t num_ranks);
 
-/// "8x3", "16".
-std::string factor_words(const std::vector<std::int64_t>& factors);
 /// What was decided, in a few words: "rack hcps 8x3; root cps 16".
 std::string plan_words(const std::vector<SwitchChoice>& switches);
 /// The same for people who do not know the algorithms' names: "rack: groups of 8, then of 3 (hcps 8x3); root: all 16

@@ -6,10 +6,6 @@
 
 namespace gar {
 
-std::string factor_words(const std::vector<std::int64_t>& factors) {
-  return fmt::format("{}", fmt::join(factors, "x"));
-}
-
 std::string plan_words(const std::vector<SwitchChoice>& switches) {
   std::string out;
   for (const SwitchChoice& s : switches) {

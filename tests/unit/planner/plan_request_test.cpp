@@ -330,8 +330,6 @@ TEST(QuickGather, CostsWhatItsRoundsTake) {
 }
 
 TEST(PlanWords, NameSwitchesFactorsAndReasons) {
-  EXPECT_EQ(factor_words({8, 3}), "8x3");
-  EXPECT_EQ(factor_words({16}), "16");
   EXPECT_EQ(plan_words({}), "nothing to do");
   const Topology sym384 = builtin_topology("sym384");
   const PlanAnswer answer = plan({.topology = sym384, .size_floats = 1e8});
