@@ -41,11 +41,8 @@ void print_stages(const PlanView& v, bool color) {
   for (const StageCost& s : v.stages) {
     const Terms t = s.at(v.size.floats());
     std::vector<Cell> row{fmt::to_string(++number),
-                          v.answer.plan.is_explicit() ? "step"
-                          : s.is_exchange             ? "exchange"
-                          : s.is_gather               ? "all-gather"
-                                                      : "reduce-scatter",
-                          s.label, fmt::format("{}", s.num_steps), Cell(format_seconds(t.total()), Paint::kBold)};
+                          std::string(phase_word(v.answer.plan.is_explicit(), s.is_exchange, s.is_gather)), s.label,
+                          fmt::format("{}", s.num_steps), Cell(format_seconds(t.total()), Paint::kBold)};
     terms.add_cells(t, row);
     row.emplace_back(s.link);
     row.emplace_back(fmt::format("{}", s.senders), t.epsilon > 0 ? Paint::kYellow : Paint::kPlain);

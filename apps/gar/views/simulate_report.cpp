@@ -15,6 +15,7 @@
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/views/term_table.hpp"
 #include "gar/critical_path.hpp"
+#include "gar/explain.hpp"
 #include "gar/explain_simulation.hpp"
 #include "gar/limits.hpp"
 
@@ -100,12 +101,9 @@ void print_stages(const Scene& scene, const SimulatedPlan& plan, bool color) {
   for (const std::size_t i : shown) {
     const StageUse& stage = s.stages[i];
     table.add_row({fmt::format("{}", i + 1),
-                   plan.is_explicit    ? "step"
-                   : stage.is_exchange ? "exchange"
-                   : stage.is_gather   ? "all-gather"
-                                       : "reduce-scatter",
-                   stage.label, fmt::format("{}", stage.num_steps), format_seconds(stage.begin, 3),
-                   format_seconds(stage.end, 3), Cell(format_seconds(stage.end - stage.begin, 3), Paint::kBold),
+                   std::string(phase_word(plan.is_explicit, stage.is_exchange, stage.is_gather)), stage.label,
+                   fmt::format("{}", stage.num_steps), format_seconds(stage.begin, 3), format_seconds(stage.end, 3),
+                   Cell(format_seconds(stage.end - stage.begin, 3), Paint::kBold),
                    Cell(fmt::format("{}", stage.senders), stage.incast_seconds > 0 ? Paint::kYellow : Paint::kPlain),
                    bottleneck_words(scene.topology, stage, plan.num_chunks > 1)});
   }

@@ -143,6 +143,13 @@ TEST(StageWords, SayWhereTheTimeGoes) {
             stage_words(stages[1], 4, false) + "; handling the messages, 12.0 s");
 }
 
+TEST(StageWords, NameThePhase) {
+  EXPECT_EQ(phase_word(false, false, false), "reduce-scatter");
+  EXPECT_EQ(phase_word(false, false, true), "all-gather");
+  EXPECT_EQ(phase_word(false, true, false), "exchange");
+  EXPECT_EQ(phase_word(true, false, true), "step");
+}
+
 TEST(IncastWords, SayWhatWasFound) {
   LevelProfile level;
   level.beta.value = 1e-8;
