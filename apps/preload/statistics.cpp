@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gar/stats.hpp"
 #include "runtime/exploration.hpp"
 
 namespace gar::preload {
@@ -72,12 +73,6 @@ std::string decision_words(const Decision& decision, int num_ranks) {
 std::string size_class(int width) {
   if (width <= 1) return in_bytes(static_cast<std::uint64_t>(width));
   return fmt::format("{} .. {}", in_bytes(std::uint64_t{1} << (width - 1)), in_bytes(std::uint64_t{1} << width));
-}
-
-double median(std::vector<float> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 /// "12.3 us"
@@ -152,8 +147,8 @@ std::string Statistics::turns_table(std::string_view library) const {
           "the same calls here and in {}, in turns (medians):\n{:<24} {:>5} {:>10} {:>5} {:>8} {:>8} {:>6}\n", library,
           "function", "ranks", "size", "calls", "gar", "MPI", "speed");
     }
-    const double ours = median(pairs.ours);
-    const double theirs = median(pairs.theirs);
+    const double ours = median({pairs.ours.begin(), pairs.ours.end()});
+    const double theirs = median({pairs.theirs.begin(), pairs.theirs.end()});
     out += fmt::format("{:<24} {:>5} {:>10} {:>5} {:>8} {:>8} {:>5.2f}x\n", function, ranks,
                        "< " + in_bytes(std::uint64_t{1} << std::max(width, 1)), pairs.num_calls, in_time(ours),
                        in_time(theirs), theirs / ours);
