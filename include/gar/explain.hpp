@@ -1,5 +1,5 @@
-// Words for people: what costs, plans and profiles mean. Everything is plain text without
-// colour or width, and nothing is printed.
+// Words for people: what costs, plans and profiles mean. Everything is plain text without colour or width, and nothing
+// is printed.
 #pragma once
 
 #include <cstddef>
