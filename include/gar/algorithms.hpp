@@ -62,7 +62,7 @@ struct AlgorithmSpec {
 enum class AlgorithmParameters {
   kNone,
   kFactors,     ///< "8x3": the ranks are counted with digits of these radices
-  kGroupSizes,  ///< "4+3": the groups have so many ranks
+  kGroupSizes,  ///< "4+3": the groups have this many ranks
 };
 
 /// What the library knows about an algorithm: a row of the table in src/plan/algorithms/registry.cpp.

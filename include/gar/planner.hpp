@@ -43,7 +43,7 @@ struct SwitchChoice {
   std::string algorithm;                      ///< the candidate that was taken
   std::vector<std::int64_t> factors;          ///< its fan-ins, first stage first
   bool is_rearranged = false;                 ///< some child's results were moved to a subset first
-  std::string shares;                         ///< where these are unequal: who owns how much of the vector, for people
+  std::string shares;                         ///< where these are unequal: how much of the vector each owns, for people
   Terms terms;                                ///< its own stages, both halves
   std::vector<SwitchCandidate> candidates;    ///< best first
   std::vector<Rearrangement> rearrangements;  ///< one per distinct child that is a switch
@@ -95,7 +95,7 @@ enum class Policy {
 /// vectors than sending its messages one by one.
 struct QuickGather {
   double max_bytes = 0;           ///< of a vector; 0: the transport has no such way
-  int num_rounds = 0;             ///< in which ranks pass on what they have; 1: everybody's vector reaches everybody
+  int num_rounds = 0;             ///< in which ranks pass on what they have; 1: every rank's vector reaches all others
   double header_bytes = 0;        ///< that travel with each vector, beyond what a message has anyway
   bool is_read_in_place = false;  ///< a rank copies its vector once, and all others read it there
   double plan_seconds = 0;        ///< that a plan on this transport takes beyond its stages, and a gather does not

@@ -23,7 +23,7 @@
 namespace gar {
 namespace {
 
-constexpr double kLinksDecide = 4;      // links take so many times as long as latency
+constexpr double kLinksDecide = 4;      // links take this many times as long as latency
 constexpr double kLongest = 0.25;       // of the longest vector: what is judged
 constexpr double kMostShare = 1.05;     // what is faster is too fast
 constexpr double kLeastOfClass = 0.85;  // a link that is this busy might be one of a slower class

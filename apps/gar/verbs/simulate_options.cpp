@@ -16,7 +16,7 @@ std::string flag_of(Kind kind) { return fmt::format("--{}", to_string(kind)); }
 }  // namespace
 
 void add_simulation_options(CLI::App& verb, SimulationArgs& args) {
-  verb.add_flag("--barrier", args.barrier, "Nobody starts a step before everybody has finished the one before");
+  verb.add_flag("--barrier", args.barrier, "No rank starts a step before all have finished the one before");
   verb.add_option("--engine", args.engine, "Every flow on its own, or classes of flows that cannot be told apart")
       ->type_name("E")
       ->check(CLI::IsMember({"auto", "flows", "classes", "graph"}))

@@ -74,7 +74,7 @@ void print_summary(const Scene& scene, const SimulatedPlan& plan, const ReportOp
                   format_seconds(s.communication_seconds()), format_seconds(s.calculation_seconds()), handling));
   say(fmt::format("of these    {}\n", term_list(s.terms, options.names)));
   if (options.is_verbose) print_engine(scene, s);
-  if (scene.barrier) say("barrier     nobody starts a step before everybody has finished the one before\n");
+  if (scene.barrier) say("barrier     no rank starts a step before all have finished the one before\n");
   for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if     {}\n", escaped(words)));
 }
 void print_stages(const Scene& scene, const SimulatedPlan& plan, bool color) {

@@ -20,7 +20,7 @@ constexpr double kMessagesOfOne = 16'000;
 constexpr double kMessagesOfAll = 64'000;
 constexpr double kManyServers = 32;
 constexpr std::int64_t kFewestChunks = 8;  // that are simulated of a long plan
-constexpr double kFewFactor = 4;           // messages of these may be so many times more
+constexpr double kFewFactor = 4;           // these may have this many times more messages
 constexpr double kNotable = 0.02;          // of its price: a plan is also tried in other numbers of chunks
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Whole plans priced exactly, of which GenTree+ takes the cheapest.
 //
 // The price of chunks is what a schedule without idle time takes. Chunks that follow each other through stages of which
-// each has other links may wait for each other, and how long depends on who is late where: that is simulated. A
+// each has other links may wait for each other, and how long depends on which rank is late where: that is simulated. A
 // simulation takes longer than a price, so it is done for the plans that it can matter for: as long as the cheapest
 // plan is one in chunks that has not been simulated, it is, and costs what that says if it is more.
 #pragma once

@@ -25,9 +25,9 @@
 // Groups. A switch with many children may exchange in groups first: a group is a switch without a link of its own.
 //
 // The stages. Children hold different cuts of the vector (where all shares are equal, digits are used). Every position
-// is held by one rank of each child; who owns it is found as for Asymmetric CPS, with shares of X_d times what a rank
-// holds. If that leaves a remainder, every stretch that is held by the same ranks is cut in the proportion of the X_d
-// instead.
+// is held by one rank of each child; which rank owns it is found as for Asymmetric CPS, with shares of X_d times what a
+// rank holds. If that leaves a remainder, every stretch that is held by the same ranks is cut in the proportion of the
+// X_d instead.
 //
 // That is what chunks that follow each other cost. Where the model finds a vector too short for many of them, each
 // stage counts by itself, so mixtures with equal shares are priced, too; and on small trees shares move from child to

@@ -107,7 +107,7 @@ class TcpSetup {
     }
   }
 
-  /// Rank 0 tells all others who is there, or why the job does not begin.
+  /// Rank 0 tells all others which ranks are there, or why the job does not begin.
   void collect(const std::string& key) {
     JobTable table;
     const std::int64_t limit = now_ns() + static_cast<std::int64_t>(options_.timeout_s * 1e9);
@@ -164,7 +164,7 @@ class TcpSetup {
     transport.num_looks = is_crowded() ? 0 : kLooks;
     if (hosts_.num_hosts > 1) transport.least_chunk_bytes = kLeastChunkBytes;
     messages_ = std::make_unique<TcpTransport>(rank_, std::move(sockets), std::move(transport));
-    // When all have come this far, nobody calls any more: nothing listens while the job runs.
+    // When all have come this far, no rank calls any more: nothing listens while the job runs.
     TransportProbe(*messages_, 1).barrier();
     if (rank_ == 0) store_.remove(prefix_ + "table");
   }
