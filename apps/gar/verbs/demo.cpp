@@ -155,7 +155,7 @@ std::string why_no_cluster() {
   if (geteuid() != 0) return "a virtual cluster needs root";
   if (!has_mpi(MpiLibrary::kOpenMpi)) return "a virtual cluster needs Open MPI";
   const std::string script = cluster_script();
-  if (script.empty()) return "there is no testbed/cluster beside this program";
+  if (script.empty()) return "there is no testbed/cluster next to this program";
   const CommandResult check = run_quietly({script, "check"});
   return check.code == 0 ? "" : reason_of(check);
 }

@@ -120,7 +120,7 @@ int verify_file(const VerifyArgs& args, const Context& context) {
   if (plan.count > 0) {
     elements = fmt::format(", {} elements", to_whole(buffer * static_cast<double>(plan.count)));
   }
-  say(fmt::format("memory  at most {} of the vector beside it (rank {}{}); {}\n", format_percent(buffer),
+  say(fmt::format("memory  at most {} of the vector in addition (rank {}{}); {}\n", format_percent(buffer),
                   report.buffer_rank, elements,
                   report.max_fan_in > 1 ? fmt::format("the largest reduction has {} operands", report.max_fan_in)
                                         : "nothing is reduced"));

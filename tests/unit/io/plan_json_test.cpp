@@ -258,7 +258,7 @@ TEST(PlanJson, Programs) {
                  "programs[0][0][2]: message 0 has the units [0,5); expected within [0,4)");
   EXPECT_REFUSED(with_programs("[[[0,[1,true,2],[]]],[]]"), "programs[0][0][1][1]: is true; expected integers: peer");
   EXPECT_REFUSED(document(R"("root":0,"subplans":[{"children":[[-1,2]]}],"programs":[[],[]])"),
-                 "programs: stands beside \"subplans\"");
+                 "programs: is there as well as \"subplans\"");
 }
 
 TEST(PlanJson, DeepOrEndlessTextEndsEarly) {
