@@ -57,7 +57,7 @@ void add_color_option(CLI::App& app, Context& context);
 void add_output_options(CLI::App& verb, Context& context);
 /// Adds `--greek`.
 void add_greek_option(CLI::App& verb, Context& context);
-/// Adds `--csv`, which does not go with `--json`.
+/// Adds `--csv`, which cannot be combined with `--json`.
 void add_csv_option(CLI::App& verb, Context& context);
 
 /// `--size`, `--count`, `--dtype` and `-f` as typed.

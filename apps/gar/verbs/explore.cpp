@@ -119,7 +119,7 @@ ExplorerStart start_of(const ExploreArgs& args) {
 int run(const ExploreArgs& args, const Context& context) {
   const bool is_stdout = args.output == "-";
   if (is_stdout && (args.open || context.json))
-    throw UsageError("-o - writes the page to standard output; it does not go with --open and --json");
+    throw UsageError("-o - writes the page to standard output; it cannot be combined with --open and --json");
   const ExplorerStart start = start_of(args);
   if (!is_stdout) check_writable("-o", args.output);
   const std::string page = explorer_page(read_page(args), start);

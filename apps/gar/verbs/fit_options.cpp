@@ -52,7 +52,8 @@ std::vector<double> parse_fit_sizes(const std::string& text) {
 void check_sources(const FitArgs& args) {
   if (args.from.empty()) return;
   const auto refuse = [](const char* flag) {
-    throw UsageError(fmt::format("--from does not go with {}: nothing is measured; leave one of them out", flag));
+    throw UsageError(
+        fmt::format("--from cannot be combined with {}: nothing is measured; leave one of them out", flag));
   };
   if (!args.local.empty()) refuse("--local");
   if (!args.topology.empty()) refuse("-t");
@@ -145,7 +146,7 @@ void check_different_files(const FitConfig& config) {
 }
 
 void check_cuda_flags(const FitArgs& args, const FitConfig& config) {
-  if (config.mpi) throw UsageError("--mpi does not go with --device cuda");
+  if (config.mpi) throw UsageError("--mpi cannot be combined with --device cuda");
   if (config.local.value_or(1) > 1) return;
   // One process has reductions alone.
   for (const auto& [flag, is_given] :

@@ -90,7 +90,7 @@ int reproduce(const Options& options, const Context& context) {
   if (parse_device(options.device) == Device::kCuda) {
     for (const Target* t : chosen) {
       if (std::string_view(t->name) != "fig:calc") {
-        throw UsageError(fmt::format("--device cuda does not go with {}; expected fig:calc", t->name));
+        throw UsageError(fmt::format("--device cuda cannot be combined with {}; expected fig:calc", t->name));
       }
     }
     become_program_of(Device::kCuda);

@@ -118,7 +118,7 @@ void print_nodes(const Topology& topology) {
 
 int show(const TopoArgs& args, const Context& context) {
   if ((args.topology + args.flagged_topology + args.profile).empty()) {
-    if (context.csv) throw UsageError("--csv goes with a network, such as star:12@100GbE");
+    if (context.csv) throw UsageError("--csv is for a network, such as star:12@100GbE");
     return show_machine(context);
   }
   const Topology topology = load(args);
