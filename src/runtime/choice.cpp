@@ -116,7 +116,7 @@ void check_numbers(const CommunicatorOptions& options) {
         fmt::format("latency_bytes = {}: expected -1 (chosen) or a number of bytes", options.latency_bytes));
   }
   if (!(options.overlap > 0) || !std::isfinite(options.overlap)) {
-    throw InvalidArgument(fmt::format("overlap = {}: accepted is a factor above 0", options.overlap));
+    throw InvalidArgument(fmt::format("overlap = {}: expected a factor above 0", options.overlap));
   }
   if (!(options.explore_share >= 0 && options.explore_share <= 1)) {
     throw InvalidArgument(fmt::format("explore_share = {}: expected a share from 0 to 1", options.explore_share));
@@ -183,7 +183,7 @@ Chooser::Chooser(const CommunicatorOptions& options, const Topology& default_top
       throw PlanError(
           fmt::format("the plan is for {} ranks, but the communicator has {}", plan_->num_ranks, num_ranks));
     }
-    if (plan_->collective != Collective::kAllReduce) throw PlanError("accepted is the plan of an AllReduce");
+    if (plan_->collective != Collective::kAllReduce) throw PlanError("expected the plan of an AllReduce");
     const VerifyReport report = verify(*plan_);
     if (!report.ok) throw PlanError("the plan is wrong: " + report.problem);
   }
