@@ -20,8 +20,8 @@ build() {
   cmake --preset "$1" | { grep -E '^-- (CUDA|MPI|Python):' || true; }
   cmake --build --preset "$1" -j "$jobs" "${@:2}"
 }
-# run_tests PRESET [CTEST_ARGUMENTS...]: they count half cores (tests/CMakeLists.txt).
-run_tests() { ctest --preset "$1" -j $((2 * jobs)) "${@:2}"; }
+# run_tests PRESET [CTEST_ARGUMENTS...]: they count quarters of cores (tests/CMakeLists.txt).
+run_tests() { ctest --preset "$1" -j $((4 * jobs)) "${@:2}"; }
 
 # The release build has the tests of whole programs, and the property tests, which compute for minutes with sanitizers (make
 # test-full does that); those of single parts (unit, fuzz) are compiled once, with the sanitizers.
