@@ -13,8 +13,8 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 CONFIGURE = cmake --preset $(1) $(2) | { grep -E '^-- (CUDA|MPI|Python|Explorer page):' || true; }
 BUILD = cmake --build --preset $(1) -j $(JOBS)
-# Tests count half cores (tests/CMakeLists.txt).
-TEST = ctest --preset $(1) -j $$((2 * $(JOBS)))
+# Tests count quarters of cores (tests/CMakeLists.txt).
+TEST = ctest --preset $(1) -j $$((4 * $(JOBS)))
 
 .PHONY: help demo tour docs web web-test test test-full repeat soak build bench lint format install fuzz golden clean picture setup
 

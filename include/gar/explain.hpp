@@ -72,7 +72,8 @@ struct RunKind {
   bool barrier = false;     ///< as SimulationOptions::barrier
 };
 /// Which terms make the difference between the model's cost and that of the simulated critical path, largest first, and
-/// where each comes from: "incast -120 ms (-40%): senders start and finish at different times, so w falls".
+/// where each comes from: "incast -120 ms (-40%): senders start and finish at different times, so fewer meet on a
+/// link".
 std::string why_simulated_differs(const Terms& predicted, const Terms& simulated, const RunKind& kind);
 /// Which terms changed when something was wrong with the network: "link time +1.2 s (+50%), incast +80.0 ms (+8%)".
 std::string what_grew(const Terms& without, const Terms& with);

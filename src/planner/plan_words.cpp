@@ -29,7 +29,7 @@ std::string combined_words(const SwitchChoice& s) {
   if (name == "hcps") return group_words(s.factors);
   if (name == "ring") return s.factors.size() > 1 ? "rings in " + group_words(s.factors) : "a ring";
   if (name == "rhd") return "halves, then doubles";
-  if (name == "acps") return "pieces straight to their owners";
+  if (name == "acps") return "each piece goes straight to its owner";
   if (name == "shares") return "unequal shares of the vector";
   if (name == "hcps+exchange") return group_words(s.factors) + ", which exchange all that they hold";
   return "";

@@ -84,7 +84,8 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int
     for (const CLI::Option* option : app.get_options()) {
       if (!option->get_lnames().empty()) flags.push_back("--" + option->get_lnames().front());
     }
-    return fmt::format("not known here: {}; expected {}", fmt::join(app.remaining(), " "), fmt::join(flags, " "));
+    return fmt::format("unknown option or argument: {}; expected {}", fmt::join(app.remaining(), " "),
+                       fmt::join(flags, " "));
   }
   return error.what();
 }
@@ -212,7 +213,7 @@ void add_color_option(CLI::App& app, Context& context) {
                            : when == "never" ? ColorMode::kNever
                                              : ColorMode::kAuto;
          },
-         "Colour the output; auto is a terminal without NO_COLOR")
+         "Colour the output; auto: on a terminal, unless NO_COLOR is set")
       ->check(CLI::IsMember(std::vector<std::string>{"auto", "always", "never"}))
       ->type_name("WHEN");
 }

@@ -258,8 +258,8 @@ void add_bench_options(CLI::App& verb, BenchArgs& args) {
   verb.add_option("-n,--iterations", args.iterations, "Timed iterations of each size and algorithm")
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("-w,--warmup", args.warmup, "Iterations before that")->type_name("N")->capture_default_str();
-  verb.add_option("-c,--check", args.check, "1: compare every element of the results with what must come out")
+  verb.add_option("-w,--warmup", args.warmup, "Untimed iterations before those")->type_name("N")->capture_default_str();
+  verb.add_option("-c,--check", args.check, "1: check every element of the results")
       ->type_name("C")
       ->check(CLI::IsMember({"0", "1"}))
       ->capture_default_str();

@@ -118,7 +118,8 @@ void print_block(const ComparedSize& block, bool has_conditions, bool color) {
   const std::string& chosen = block.plans[block.model_best].algorithm;
   if (block.plans.size() == 1) return;
   if (block.regret() <= 0) {
-    say(fmt::format("the model's choice, {}, is the best simulated, too\n", paint(chosen, Paint::kGreen, color)));
+    say(fmt::format("the model's choice, {}, is also the fastest in the simulation\n",
+                    paint(chosen, Paint::kGreen, color)));
   } else {
     say(fmt::format("best simulated is {}; the model's choice, {}, takes {} longer (regret)\n",
                     paint(block.plans.front().algorithm, Paint::kGreen, color), chosen,

@@ -164,8 +164,7 @@ void add_diagnose(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand(
       "diagnose", "Say whether measured AllReduces are normal for a network, and what is at fault");
   auto args = std::make_shared<DiagnoseArgs>();
-  verb.add_option("-p,--profile", args->network.profile,
-                  "What is known about the network: a file that gar fit wrote when it was well")
+  verb.add_option("-p,--profile", args->network.profile, "A profile that gar fit wrote when the network was healthy")
       ->type_name("FILE");
   verb.add_option("-t,--topology", args->network.topology,
                   "Without a profile: the network as it should be, such as star:12@100Gbit/s,2us")

@@ -82,10 +82,9 @@ void add_fit_options(CLI::App& verb, FitArgs& args) {
   verb.add_option("--budget", args.budget, "Time to measure for: 60s, 5min, 1h")
       ->type_name("TIME")
       ->capture_default_str();
-  verb.add_option(
-          "-t,--topology", args.topology,
-          "The network, one server per rank or per host; its parameters do not count (default: GAR_TOPOLOGY, or "
-          "hosts and their ranks)")
+  verb.add_option("-t,--topology", args.topology,
+                  "The network, one server per rank or per host; its parameters are ignored (default: GAR_TOPOLOGY, or "
+                  "hosts and their ranks)")
       ->type_name("T");
   verb.add_option("--size,--sizes", args.sizes, "Lengths of the vectors (default: chosen by a probe and the budget)")
       ->type_name("SIZE[,SIZE...]");
@@ -102,7 +101,7 @@ void add_fit_options(CLI::App& verb, FitArgs& args) {
   verb.add_option("--mpi", args.mpi, "Which MPI --local starts when --validate or --transport mpi needs one")
       ->type_name("M")
       ->check(CLI::IsMember({"openmpi", "mpich"}));
-  verb.add_option("--seed", args.seed, "Of the random numbers behind the intervals")
+  verb.add_option("--seed", args.seed, "Seed of the random numbers behind the intervals")
       ->type_name("N")
       ->capture_default_str();
   verb.add_option("--timeout", args.timeout, "Seconds after which a silent rank is an error (default 30)")

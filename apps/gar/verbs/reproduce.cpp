@@ -132,8 +132,9 @@ std::vector<std::string> reproduction_names() {
 void add_reproduce(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("reproduce", "Reproduce the paper's figures and tables, cell by cell");
   auto options = std::make_shared<Options>();
-  verb.add_option("target", options->asked,
-                  fmt::format("What to reproduce: {} (the last two are measured, and no part of all)", target_names()))
+  verb.add_option(
+          "target", options->asked,
+          fmt::format("What to reproduce: {} (the last two are measured here and are not part of all)", target_names()))
       ->type_name("TARGET")
       ->default_val(std::vector<std::string>{"all"});
   verb.add_option("--count", options->count,

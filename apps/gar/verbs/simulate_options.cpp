@@ -16,15 +16,15 @@ std::string flag_of(Kind kind) { return fmt::format("--{}", to_string(kind)); }
 }  // namespace
 
 void add_simulation_options(CLI::App& verb, SimulationArgs& args) {
-  verb.add_flag("--barrier", args.barrier, "No rank starts a step before all have finished the one before");
+  verb.add_flag("--barrier", args.barrier, "No rank starts a step before all ranks have finished the previous one");
   verb.add_option("--engine", args.engine, "Every flow on its own, or classes of flows that cannot be told apart")
       ->type_name("E")
       ->check(CLI::IsMember({"auto", "flows", "classes", "graph"}))
       ->capture_default_str();
   verb.add_option(
           "--tolerance", args.tolerance,
-          "Servers and links that differ by no more than this share count as equal, and rates that would change "
-          "by less stay; 0 (exact) to 0.1")
+          "Servers and links that differ by no more than this share count as equal, and smaller changes of rates "
+          "are ignored; 0 (exact) to 0.1")
       ->type_name("SHARE")
       ->capture_default_str();
   const auto add = [&](Kind kind, std::vector<std::string>& list, const char* what) {
@@ -34,8 +34,8 @@ void add_simulation_options(CLI::App& verb, SimulationArgs& args) {
         ->group("What if");
   };
   add(Kind::kSlow, args.slow,
-      "Calculation of a server (of all below a switch), and handling its messages, takes FACTOR times as long");
-  add(Kind::kDegrade, args.degrade, "What is left of a link's capacity; .up or .down for one direction");
+      "A server, or every server below a switch, takes FACTOR times as long to calculate and to handle messages");
+  add(Kind::kDegrade, args.degrade, "Reduce a link to this share of its capacity; .up or .down for one direction");
   add(Kind::kFail, args.fail, "A link carries nothing any more");
   add(Kind::kBackground, args.background, "Share of a link that other traffic takes");
   verb.add_option("--jitter", args.jitter, "Mean random extra share of every latency and calculation")

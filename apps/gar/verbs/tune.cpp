@@ -140,14 +140,14 @@ void add_tune(CLI::App& program, Context& context) {
       ->check(CLI::Range(1, kMostLocal));
   verb.add_option("--size,--sizes", args->sizes, "Vectors to measure (default: 8 B to 4 MiB by factors of 4)")
       ->type_name("SIZE");
-  verb.add_option("--calls", args->calls, "Calls for a size, when the candidates stay too close to tell")
+  verb.add_option("--calls", args->calls, "Most calls per size, when candidates are too close to tell apart")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   verb.add_option("--transport", args->transport, "What connects the ranks; auto: shared memory, MPI between hosts")
       ->type_name("T")
       ->check(CLI::IsMember({"auto", "threads", "shm", "mpi"}));
-  verb.add_option("--mpi", args->mpi, "Which MPI --local starts (default: the first that is there)")
+  verb.add_option("--mpi", args->mpi, "Which MPI --local starts (default: the first one installed)")
       ->type_name("M")
       ->check(CLI::IsMember({"openmpi", "mpich"}));
   add_output_options(verb, context);

@@ -368,7 +368,7 @@ class ShareTree {
                                      [&](const auto& run) { return holds_same(run.first, runs[0].first, units_); });
     FragmentPtr out = is_even
                           ? digits_fragment(std::move(runs), {{static_cast<std::int64_t>(p.children.size())}}, label)
-                          : placed(p, std::move(runs), label + ", shares that fit");
+                          : placed(p, std::move(runs), label + ", unequal shares");
     fragments_.emplace_back(i, out);
     return out;
   }

@@ -109,10 +109,10 @@ TEST(WhySimulatedDiffers, NamesTermsAndCauses) {
   simulated.epsilon = 0.18;
   simulated.alpha = 0.088;
   EXPECT_EQ(why_simulated_differs(predicted, simulated, {}),
-            "incast -120 ms (-40%): senders start and finish at different times, so w falls");
+            "incast -120 ms (-40%): senders start and finish at different times, so fewer meet on a link");
   simulated.alpha = 0.05;
   EXPECT_EQ(why_simulated_differs(predicted, simulated, {}),
-            "incast -120 ms (-40%): senders start and finish at different times, so w falls; "
+            "incast -120 ms (-40%): senders start and finish at different times, so fewer meet on a link; "
             "latency -50.0 ms (-50%): ranks wait for their own data, not for the longest path");
   simulated = predicted;
   simulated.beta = 1.5;

@@ -28,8 +28,8 @@ TEST(WinnerWords, RivalsMayHaveChunksToo) {
             "cps is 1.50x as fast as ring: 1.00 s less link time on the critical path, where the 20 chunks of ring "
             "overlap");
   EXPECT_EQ(winner_words({"cps", {.beta = 2}, 31}, chunks),
-            "cps is 1.50x as fast as ring: 1.00 s less link time on the critical path, where chunks overlap (31 and 20 "
-            "of them)");
+            "cps is 1.50x as fast as ring: 1.00 s less link time on the critical path (31 and 20 chunks, which "
+            "overlap)");
 }
 
 TEST(WinnerWords, SmallAndNoDifferences) {
@@ -44,7 +44,7 @@ TEST(SizeWords, SayBothSidesInBytes) {
   Flips flips;
   flips.searched_from = 1;
   flips.searched_to = 1e9;
-  EXPECT_EQ(size_words(flips, "cps"), "cps from 4 B to 4 GB");
+  EXPECT_EQ(size_words(flips, "cps"), "cps at every size from 4 B to 4 GB");
   flips.above = Flip{1e6, "ring"};
   EXPECT_EQ(size_words(flips, "cps"), "cps up to 4 MB, ring above");
   flips.below = Flip{1e3, "rhd"};

@@ -16,6 +16,7 @@
 #include "gar/verify.hpp"
 #include "support/plans.hpp"
 #include "support/random_topology.hpp"
+#include "support/slow_build.hpp"
 
 namespace gar {
 namespace {
@@ -214,7 +215,7 @@ void expect_close(const std::vector<double>& a, const std::vector<double>& b, co
 }
 
 TEST(Chunks, BusyTimesAreSumsOverMessages) {
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::in_slow_build<std::uint64_t>(40, 150); ++seed) {
     std::mt19937_64 random(seed);
     test::RandomTopologyOptions options;
     options.min_servers = 2;
