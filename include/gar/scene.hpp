@@ -31,7 +31,7 @@ struct SimulatedPlan {
   Simulation simulation;                           ///< with the what-if conditions
 };
 
-/// "auto", "flows", "classes", "graph".
+/// "auto", "flows", "classes", "graph", "filling".
 std::string_view to_string(SimulationEngine engine);
 
 }  // namespace gar

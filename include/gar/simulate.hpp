@@ -28,8 +28,8 @@ namespace gar {
 
 /// How the same semantics are computed: every flow on its own, or classes of ranks, links and flows that cannot be told
 /// apart, each of them once. kAuto takes classes where they save work. kFlows finds rates on a graph of bottlenecks
-/// where flows come and go one by one; kGraph does so always.
-enum class SimulationEngine { kAuto, kFlows, kClasses, kGraph };
+/// where flows come and go one by one; kGraph does so always, kFilling never: it is the slow reference.
+enum class SimulationEngine { kAuto, kFlows, kClasses, kGraph, kFilling };
 
 /// A node instance of a topology: the one at `depth` (root = 0) above or at `rank`.
 struct NodePlace {

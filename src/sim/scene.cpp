@@ -11,6 +11,8 @@ std::string_view to_string(SimulationEngine engine) {
       return "classes";
     case SimulationEngine::kGraph:
       return "graph";
+    case SimulationEngine::kFilling:
+      return "filling";
     case SimulationEngine::kAuto:
       break;
   }

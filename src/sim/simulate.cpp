@@ -37,7 +37,7 @@ void check(const Plan& plan, const Topology& topology, double size_floats, const
 // Classes where they save work: finding them costs some passes over the messages at most.
 std::optional<sim::Partition> find_classes(const PlanIndex& index, const sim::Network& network,
                                            const SimulationOptions& options) {
-  const bool wants_flows = options.engine == SimulationEngine::kFlows || options.engine == SimulationEngine::kGraph;
+  const bool wants_flows = options.engine != SimulationEngine::kAuto && options.engine != SimulationEngine::kClasses;
   if (wants_flows || options.jitter > 0) return std::nullopt;
   const std::int64_t ranks = network.num_ranks();
   return sim::find_partition(index, network, options.engine == SimulationEngine::kClasses ? ranks : ranks / 2);

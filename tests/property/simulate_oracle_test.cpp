@@ -344,6 +344,7 @@ TEST_P(AgainstTheOracle, EnginesAgree) {
     const Comparison x{c, naive, tree};
     for (const auto& [engine, name] : {std::pair(SimulationEngine::kFlows, "flows"),
                                        {SimulationEngine::kGraph, "graph"},
+                                       {SimulationEngine::kFilling, "filling"},
                                        {SimulationEngine::kClasses, "classes"},
                                        {SimulationEngine::kAuto, "auto"}}) {
       SCOPED_TRACE(name);

@@ -71,7 +71,8 @@ void check(std::uint64_t seed, bool has_racks) {
   const Plan plan = cps(n);
   const double size = 1e7;
   const double seconds = test::simulate_naively(plan, topology, size, {}).seconds;
-  for (const SimulationEngine engine : {SimulationEngine::kFlows, SimulationEngine::kGraph}) {
+  for (const SimulationEngine engine :
+       {SimulationEngine::kFlows, SimulationEngine::kGraph, SimulationEngine::kFilling}) {
     SimulationOptions options;
     options.engine = engine;
     const Simulation exact = simulate(plan, topology, size, options);

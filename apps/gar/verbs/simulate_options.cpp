@@ -19,7 +19,7 @@ void add_simulation_options(CLI::App& verb, SimulationArgs& args) {
   verb.add_flag("--barrier", args.barrier, "No rank starts a step before all ranks have finished the previous one");
   verb.add_option("--engine", args.engine, "Every flow on its own, or classes of flows that cannot be told apart")
       ->type_name("E")
-      ->check(CLI::IsMember({"auto", "flows", "classes", "graph"}))
+      ->check(CLI::IsMember({"auto", "flows", "classes", "graph", "filling"}))
       ->capture_default_str();
   verb.add_option(
           "--tolerance", args.tolerance,
@@ -73,6 +73,7 @@ double parse_tolerance(const SimulationArgs& args) {
 SimulationEngine parse_engine(const std::string& name) {
   return name == "flows"     ? SimulationEngine::kFlows
          : name == "graph"   ? SimulationEngine::kGraph
+         : name == "filling" ? SimulationEngine::kFilling
          : name == "classes" ? SimulationEngine::kClasses
                              : SimulationEngine::kAuto;
 }

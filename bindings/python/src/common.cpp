@@ -92,8 +92,10 @@ SimulationOptions simulation_options(const SimulationText& text, const ModelOpti
     out.engine = SimulationEngine::kClasses;
   } else if (text.engine == "graph") {
     out.engine = SimulationEngine::kGraph;
+  } else if (text.engine == "filling") {
+    out.engine = SimulationEngine::kFilling;
   } else if (text.engine != "auto") {
-    refuse("engine", text.engine, "auto, flows, classes or graph");
+    refuse("engine", text.engine, "auto, flows, classes, graph or filling");
   }
   if (!(text.tolerance >= 0 && text.tolerance <= kMaxTolerance)) {
     refuse("tolerance", std::to_string(text.tolerance), "a share from 0 to 0.1, such as 1e-3");

@@ -25,6 +25,13 @@
 
 namespace gar::sim {
 
+/// When an engine finds rates on a graph of bottlenecks.
+constexpr GraphUse graph_use(SimulationEngine engine) {
+  return engine == SimulationEngine::kGraph     ? GraphUse::kAlways
+         : engine == SimulationEngine::kFilling ? GraphUse::kNever
+                                                : GraphUse::kWherePays;
+}
+
 template <class World>
 class Flows {
  public:
@@ -33,8 +40,7 @@ class Flows {
         job_(job),
         timeline_(timeline),
         steps_(steps),
-        solver_(world, links_of(world),
-                {.tolerance = job.options.tolerance, .always_graph = job.options.engine == SimulationEngine::kGraph}),
+        solver_(world, links_of(world), {.tolerance = job.options.tolerance, .graph = graph_use(job.options.engine)}),
         ledger_(world.num_links()),
         timers_(world.num_links()) {}
 

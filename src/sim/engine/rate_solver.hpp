@@ -47,11 +47,18 @@
 
 namespace gar::sim {
 
+/// When rates are found on a graph of bottlenecks.
+enum class GraphUse {
+  kWherePays,  ///< while single flows come and go
+  kAlways,     ///< wherever it is possible
+  kNever,
+};
+
 /// How rates are found.
 struct RateOptions {
   double tolerance =
       0;  ///< loads and levels that differ by less than this share are the same; 0: by less than rounding
-  bool always_graph = false;  ///< take the graph of bottlenecks even if it does not pay
+  GraphUse graph = GraphUse::kWherePays;
 };
 
 /// Paths has `for_path(Route, use)`, which calls use(link, flows) for every link of a way, and `path_stride()`: the
@@ -70,7 +77,7 @@ class RateSolver {
       : paths_(paths),
         stride_(paths.path_stride()),
         same_(std::max(options.tolerance, kSame)),
-        always_graph_(options.always_graph) {
+        graph_use_(options.graph) {
     links_.resize(links.size());
     for (std::size_t i = 0; i < links.size(); ++i) links_[i].state = links[i];
   }
@@ -252,7 +259,7 @@ class RateSolver {
   const Paths& paths_;
   std::size_t stride_;
   double same_;
-  bool always_graph_;
+  GraphUse graph_use_;
   double now_ = 0;
   std::int64_t num_solves_ = 0;
   std::vector<Link> links_;
@@ -670,7 +677,7 @@ GAR_SIM_HOT void RateSolver<Paths>::solve(OnDue on_due, OnChange on_change) {
   const std::size_t num_changes = new_flows_.size() + arrived_.size();
   if (graph_) {
     const bool has_few = num_changes <= kLargeRegion + graph_->num_flows() / kFewChanges;
-    if ((has_few || always_graph_) && solve_graph(on_due, on_change)) {
+    if ((has_few || graph_use_ == GraphUse::kAlways) && solve_graph(on_due, on_change)) {
       if (graph_->num_flows() == 0) graph_.reset();
       clear_update();
       return;
@@ -710,9 +717,11 @@ void RateSolver<Paths>::clear_update() {
 
 template <class Paths>
 void RateSolver<Paths>::weigh_region(std::size_t num_changes) {
+  if (graph_use_ == GraphUse::kNever) return;
   const bool is_large = region_flows_.size() > kLargeRegion + kFewChanges * num_changes;
   num_large_regions_ = is_large ? num_large_regions_ + 1 : std::min(num_large_regions_, 0);
-  if (num_large_regions_ >= kPatience || (always_graph_ && num_large_regions_ > -kNotPossible)) enter_graph();
+  const bool shall_try = graph_use_ == GraphUse::kAlways && num_large_regions_ > -kNotPossible;
+  if (num_large_regions_ >= kPatience || shall_try) enter_graph();
 }
 
 // Incast that a flow has seen at its bottleneck until now; another link may be its bottleneck from now on.

@@ -431,7 +431,8 @@ void play(std::uint64_t seed, const RandomCase& drawn) {
     }
     links.push_back(link);
   }
-  Flows flows(links, drawn.keeps_paths ? num_links : 0, {.always_graph = drawn.on_graph});
+  const GraphUse graph = drawn.on_graph ? GraphUse::kAlways : GraphUse::kWherePays;
+  Flows flows(links, drawn.keeps_paths ? num_links : 0, {.graph = graph});
   for (int moment = 0; moment < 30; ++moment) {
     for (int i = number(0, 4); i > 0; --i) {
       std::vector<Crossed> path;
