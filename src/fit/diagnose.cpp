@@ -208,7 +208,7 @@ void find_culprit(const Profile& profile, const std::vector<Row>& rows, Diagnosi
   for (std::size_t i = 1; i < suspects.size(); ++i) {
     const double also = 1 - suspects[i].loss / before;
     if (also > 0.9 * out.explained)
-      out.words.push_back(fmt::format("these results fit as well: {} ({:.0f}%)", words_of(suspects[i]), 100 * also));
+      out.words.push_back(fmt::format("this fits these results as well: {} ({:.0f}%)", words_of(suspects[i]), 100 * also));
   }
 }
 

@@ -134,7 +134,7 @@ int run(const DiagnoseArgs& args, const Context& context) {
   const auto& [topology, profile] = args.network;
   if (topology.empty() == profile.empty()) {
     throw UsageError(fmt::format(
-        "{} -p or -t: a profile that gar fit wrote when the network was well, or a network as it should be, such as "
+        "{} -p or -t: a profile that gar fit wrote when the network was healthy, or a network as it should be, such as "
         "star:12@100Gbit/s,2us",
         topology.empty() ? "expected" : "expected only one of"));
   }
