@@ -234,6 +234,14 @@ TEST(WithServersPerSwitch, IsNothingWhereThereIsNoSuchNetwork) {
   EXPECT_FALSE(with_servers_per_switch(star(5), -1).has_value());
 }
 
+TEST(Predict, GentreePlusComesFirstWhereItIsAsFastAsGentree) {
+  PredictRequest request{make_tree({4}), 10, {parse_algorithm("gentree"), parse_algorithm("gentree+")}};
+  const PredictAnswer answer = predict(request);
+  ASSERT_EQ(answer.results.size(), 2U);
+  EXPECT_EQ(answer.results[0].best_seconds(), answer.results[1].best_seconds());
+  EXPECT_EQ(answer.results[0].algorithm(), "gentree+");
+}
+
 // What gentree+ was compared with in chunks has the same price in the list of predictions.
 TEST(Predict, PricesRivalsInChunksAsThePlannerDoes) {
   const Topology network = make_tree({2, 4});
