@@ -132,6 +132,7 @@ void print_comparison(const Comparison& c, bool color) {
                   scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
                   to_string(scene.size.dtype), model_name(scene.model),
                   scene.barrier ? " with a barrier after every step" : ""));
+  say(parameter_line(scene.topology));
   for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if: {}\n", escaped(words)));
   for (const ComparedSize& block : c.sizes) {
     say("\n");

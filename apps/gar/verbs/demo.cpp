@@ -26,6 +26,7 @@
 #include "apps/gar/views/page.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/documents.hpp"
+#include "gar/explain_topology.hpp"
 #include "gar/files.hpp"
 #include "gar/measure/launch.hpp"
 #include "gar/plan_io.hpp"
@@ -333,6 +334,7 @@ DemoAnswer on_simulator(const Screen& screen, ReportPage* page) {
   const VectorSize size = floats_of(kSimulatedSize);
   screen.line(fmt::format("AllReduce between {} servers, {} of floats, simulated: 16 racks of 24",
                           network.num_servers(), kSimulatedSize));
+  screen.line(fmt::format("  {}", parameter_words(network)));
   screen.line(fmt::format("  $ gar plan -t {} --size {} -o plan.json && gar verify plan.json", kSimulatedNetwork,
                           kSimulatedSize));
   const Proved proved = plan_and_prove(network, kSimulatedSize, Policy::kModel);
