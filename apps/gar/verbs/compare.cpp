@@ -57,7 +57,7 @@ void print_csv_of(const Comparison& c) {
 // Nothing when it was interrupted.
 std::optional<ComparedRun> run_plan(const Scene& scene, const Plan& plan, const VectorSize& size,
                                     const std::string& what, SimulationOptions options) {
-  SimulationWatch watch(what);
+  SimulationWatch watch(what, options.jitter > 0);
   options.progress = [&](const SimulationProgress& p) { return watch.go_on(p); };
   const Simulation s = simulate(plan, scene.topology, size.floats(), options);
   if (!s.is_complete) return std::nullopt;
