@@ -268,6 +268,16 @@ double parse_timeout(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= kLeast && value <= kMaxSeconds)) {
+std::vector<std::int64_t> float_vector_bytes(const std::string& sizes, const std::string& counts) {
+  if (!sizes.empty() && !counts.empty()) throw UsageError("only one of --size and --count is needed");
+  if (counts.empty()) return parse_bytes_list("--sizes", sizes);
+  std::vector<std::int64_t> out;
+  for (const std::int64_t count : parse_count_list("--count", counts)) {
+    out.push_back(vector_size_of_count("--count", fmt::to_string(count), DataType::kFloat32).bytes);
+  }
+  return out;
+}
+
     throw UsageError(fmt::format("--timeout '{}': expected a number of seconds from {:g} to {:g}, such as 30 or 0.5",
                                  text, kLeast, kMaxSeconds));
   }

@@ -33,18 +33,22 @@ struct TuneArgs {
   std::optional<int> local;
   std::string sizes;
   std::string transport = "auto";
+  std::string counts;
   std::string mpi;
   std::int64_t calls = 2000;
 };
 
 std::vector<std::int64_t> sizes_of(const TuneArgs& args) {
-  if (args.sizes.empty()) return bench_sizes(kLeastBytes, kMostBytes, kStepFactor, 0);
-  std::vector<std::int64_t> out = parse_bytes_list("--sizes", args.sizes);
+  if (args.sizes.empty() && args.counts.empty()) return bench_sizes(kLeastBytes, kMostBytes, kStepFactor, 0);
+  const char* flag = args.counts.empty() ? "--sizes" : "--count";
+  std::vector<std::int64_t> out = float_vector_bytes(args.sizes, args.counts);
   for (const std::int64_t bytes : out) {
-    if (bytes < 1) throw UsageError(fmt::format("--sizes {}: expected sizes of at least 1 byte", args.sizes));
+    if (bytes < 1) {
+      throw UsageError(fmt::format("{} {}: expected sizes of at least 1 byte", flag, args.sizes + args.counts));
+    }
   }
   if (out.empty() || out.size() > kMostSizes) {
-    throw UsageError(fmt::format("--sizes: expected 1 to {} sizes", kMostSizes));
+    throw UsageError(fmt::format("{}: expected 1 to {} sizes", flag, kMostSizes));
   }
   std::sort(out.begin(), out.end());
   return out;
@@ -147,6 +151,7 @@ void add_tune(CLI::App& program, Context& context) {
   verb.add_option("--transport", args->transport, "What connects the ranks; auto: shared memory, MPI between hosts")
       ->type_name("T")
       ->check(CLI::IsMember({"auto", "threads", "shm", "mpi"}));
+  verb.add_option("--count", args->counts, "The same in floats: 1e6, 1e3,1e6 or 1e3..1e6")->type_name("N");
   verb.add_option("--mpi", args->mpi, "Which MPI --local starts (default: the first that is there)")
       ->type_name("M")
       ->check(CLI::IsMember({"openmpi", "mpich"}));
