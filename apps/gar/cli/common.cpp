@@ -190,6 +190,11 @@ int run_program(CLI::App& program, Context& context, int given_argc, const char*
     print_hint(program);
     return kExitUsage;
   }
+  for (const CLI::App* verb : program.get_subcommands({})) {  // gar topo: what gar topo --help prints
+    if (argc != 2 || verb->get_name() != argv[1] || verb->get_require_subcommand_min() == 0) continue;
+    print(verb->help(program.get_name()));
+    return kExitUsage;
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
@@ -263,11 +268,6 @@ std::vector<VectorSize> vector_sizes(const SizeArgs& args) {
   return out;
 }
 
-double parse_timeout(const std::string& text) {
-  constexpr double kLeast = 1e-3;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= kLeast && value <= kMaxSeconds)) {
 std::vector<std::int64_t> float_vector_bytes(const std::string& sizes, const std::string& counts) {
   if (!sizes.empty() && !counts.empty()) throw UsageError("only one of --size and --count is needed");
   if (counts.empty()) return parse_bytes_list("--sizes", sizes);
@@ -278,6 +278,11 @@ std::vector<std::int64_t> float_vector_bytes(const std::string& sizes, const std
   return out;
 }
 
+double parse_timeout(const std::string& text) {
+  constexpr double kLeast = 1e-3;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= kLeast && value <= kMaxSeconds)) {
     throw UsageError(fmt::format("--timeout '{}': expected a number of seconds from {:g} to {:g}, such as 30 or 0.5",
                                  text, kLeast, kMaxSeconds));
   }
