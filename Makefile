@@ -30,13 +30,13 @@ build: setup ## build everything but the benchmarks (PRESET=release|dev|asan|tsa
 
 # In the directory of `make build` and `make test`, but only what it runs: no CUDA, one MPI, no tests.
 demo: setup ## half a minute: fit this machine, plan, prove and run an AllReduce, against MPI's own; one number
-	@scripts/setup.sh tcp openmpi
+	@scripts/setup.sh tcp openmpi testbed
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release) --target gar_demo
 	@build/release/bin/gar demo --html build/demo.html
 
 tour: setup ## the long way round: a network, predictions, a plan, its proof, a simulation, and this machine
-	@scripts/setup.sh tcp openmpi
+	@scripts/setup.sh tcp openmpi testbed
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release) --target gar_demo
 	@scripts/tour.sh build/release/bin/gar

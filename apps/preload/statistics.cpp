@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gar/environment.hpp"
 #include "gar/stats.hpp"
 #include "runtime/exploration.hpp"
 
@@ -210,6 +211,9 @@ std::string Statistics::table(std::string_view library, int world_size) const {
     const std::string size = size_class(width);
     out += fmt::format("\n{:<{}} {:>18} {:>5} {:>6} {:>9.4g} {:>9}  {}", function, widest, size, ranks, row.num_calls,
                        row.seconds, row.has_expected ? fmt::format("{:.4g}", row.expected) : "-", plan);
+  }
+  if (!rows_.empty() && environment::text(environment::kTopology).empty()) {
+    out += "\nexpected: by parameters measured in MPI_Init, rough; gar mpirun --compare measures the MPI library";
   }
   for (const Decisions& decisions : decisions_) {
     for (const Decision& decision : decisions.decisions)

@@ -167,8 +167,10 @@ std::string winner_words(const Contestant& better, const Contestant& other, bool
   if (ratio < kEqual) return fmt::format("{} and {} take the same time", better.name, other.name);
   if (ratio < kNearlyEqual) return fmt::format("{} and {} take nearly the same time", better.name, other.name);
   constexpr double kInPercent = 1.1;
-  const std::string factor = ratio < kInPercent ? fmt::format("{:.1f}% faster than", 100 * (ratio - 1))
-                                                : fmt::format("{:.2f}x as fast as", ratio);
+  constexpr double kNoDecimals = 100;
+  const std::string factor = ratio < kInPercent
+                                 ? fmt::format("{:.1f}% faster than", 100 * (ratio - 1))
+                                 : fmt::format("{:.{}f}x as fast as", ratio, ratio < kNoDecimals ? 2 : 0);
   const DifferenceOptions options{.share = NotableShare::kOfTotal, .with_letters = with_letters};
   std::string out = fmt::format("{} is {} {}: {}", better.name, factor, other.name,
                                 difference_words(other.terms, better.terms, options));

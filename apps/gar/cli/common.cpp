@@ -191,6 +191,11 @@ int run_program(CLI::App& program, Context& context, int given_argc, const char*
     print_hint(program);
     return kExitUsage;
   }
+  for (const CLI::App* verb : program.get_subcommands({})) {  // gar topo: what gar topo --help prints
+    if (argc != 2 || verb->get_name() != argv[1] || verb->get_require_subcommand_min() == 0) continue;
+    print(verb->help(program.get_name()));
+    return kExitUsage;
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
@@ -260,6 +265,16 @@ std::vector<VectorSize> vector_sizes(const SizeArgs& args) {
     for (const std::int64_t count : parse_count_list("--count", args.count, factor)) {
       out.push_back(vector_size_of_count("--count", fmt::to_string(count), dtype));
     }
+  }
+  return out;
+}
+
+std::vector<std::int64_t> float_vector_bytes(const std::string& sizes, const std::string& counts) {
+  if (!sizes.empty() && !counts.empty()) throw UsageError("only one of --size and --count is needed");
+  if (counts.empty()) return parse_bytes_list("--sizes", sizes);
+  std::vector<std::int64_t> out;
+  for (const std::int64_t count : parse_count_list("--count", counts)) {
+    out.push_back(vector_size_of_count("--count", fmt::to_string(count), DataType::kFloat32).bytes);
   }
   return out;
 }

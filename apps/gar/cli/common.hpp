@@ -73,6 +73,8 @@ struct SizeArgs {
 void add_size_options(CLI::App& verb, SizeArgs& args);
 /// One size or several: lists and ranges. Throws UsageError.
 std::vector<VectorSize> vector_sizes(const SizeArgs& args);
+/// Bytes of vectors of floats: `--size` or, in elements, `--count`, one of which is empty. Throws UsageError.
+std::vector<std::int64_t> float_vector_bytes(const std::string& sizes, const std::string& counts);
 /// `--factor`, or the usual one. Throws UsageError.
 std::int64_t size_factor(const std::string& text);
 /// `--ranks`. Throws UsageError.

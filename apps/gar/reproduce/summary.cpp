@@ -109,6 +109,14 @@ Json to_json(const ReproductionSummary& summary) {
           {"in_tolerance", summary.in_tolerance}};
 }
 
+std::string summary_csv(const std::vector<ReproductionSummary>& summaries) {
+  std::string out = csv_line({"target", "in_tolerance", "agrees", "differs", "basis"});
+  for (const ReproductionSummary& s : summaries) {
+    out += csv_line({s.target, s.in_tolerance ? "true" : "false", s.agrees, s.differs, s.basis});
+  }
+  return out;
+}
+
 std::string summary_table(const std::vector<ReproductionSummary>& summaries, bool color) {
   Table table({{"target"}, {"in tolerance"}, {"agrees with the paper"}, {"does not"}, {"our values come from"}});
   for (const ReproductionSummary& s : summaries) {

@@ -57,7 +57,7 @@ void print_csv_of(const Comparison& c) {
 // Nothing when it was interrupted.
 std::optional<ComparedRun> run_plan(const Scene& scene, const Plan& plan, const VectorSize& size,
                                     const std::string& what, SimulationOptions options) {
-  SimulationWatch watch(what);
+  SimulationWatch watch(what, options.jitter > 0);
   options.progress = [&](const SimulationProgress& p) { return watch.go_on(p); };
   const Simulation s = simulate(plan, scene.topology, size.floats(), options);
   if (!s.is_complete) return std::nullopt;
@@ -133,6 +133,7 @@ void print_comparison(const Comparison& c, bool color) {
                   scene.topology.num_servers(), scene.topology.num_servers() == 1 ? "" : "s",
                   to_string(scene.size.dtype), model_name(scene.model),
                   scene.barrier ? " with a barrier after every step" : ""));
+  say(parameter_line(scene.topology));
   for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if: {}\n", escaped(words)));
   for (const ComparedSize& block : c.sizes) {
     say("\n");

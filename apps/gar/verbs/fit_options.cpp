@@ -30,20 +30,22 @@ T parse_number(std::string_view flag, const std::string& text, T least, T most, 
   return value;
 }
 
-std::vector<double> parse_fit_sizes(const std::string& text) {
+std::vector<double> parse_fit_sizes(const FitArgs& args) {
   constexpr std::int64_t kLeastBytes = 400;
   constexpr std::size_t kMost = 8;
+  const std::string given =
+      args.counts.empty() ? fmt::format("--sizes '{}'", args.sizes) : fmt::format("--count '{}'", args.counts);
   std::vector<double> out;
-  for (const std::int64_t bytes : parse_bytes_list("--sizes", text)) {
+  for (const std::int64_t bytes : float_vector_bytes(args.sizes, args.counts)) {
     if (bytes < kLeastBytes || bytes > (std::int64_t{1} << 31)) {
-      throw UsageError(fmt::format("--sizes '{}': expected sizes from {} bytes to 2 GiB", text, kLeastBytes));
+      throw UsageError(fmt::format("{}: expected sizes from {} bytes to 2 GiB", given, kLeastBytes));
     }
     out.push_back(std::floor(static_cast<double>(bytes) / 4));
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   if (out.empty() || out.size() > kMost) {
-    throw UsageError(fmt::format("--sizes '{}': expected 1 to {} sizes, such as 80kB,400kB,1MB", text, kMost));
+    throw UsageError(fmt::format("{}: expected 1 to {} sizes, such as 80kB,400kB,1MB", given, kMost));
   }
   return out;
 }
@@ -58,6 +60,7 @@ void check_sources(const FitArgs& args) {
   if (!args.local.empty()) refuse("--local");
   if (!args.topology.empty()) refuse("-t");
   if (!args.sizes.empty()) refuse("--sizes");
+  if (!args.counts.empty()) refuse("--count");
   if (!args.mpi.empty()) refuse("--mpi");
   if (args.device != "cpu") refuse("--device");
 }
@@ -88,6 +91,7 @@ void add_fit_options(CLI::App& verb, FitArgs& args) {
       ->type_name("T");
   verb.add_option("--size,--sizes", args.sizes, "Lengths of the vectors (default: chosen by a probe and the budget)")
       ->type_name("SIZE[,SIZE...]");
+  verb.add_option("--count", args.counts, "The same in floats: 1e5 or 2e4,1e5,2.5e5")->type_name("N[,N...]");
   add_device_option(verb, args.device,
                     "Whose memory is measured; cuda: a GPU's, and with --local what connects ranks on the GPUs of this "
                     "host");
@@ -150,7 +154,7 @@ void check_cuda_flags(const FitArgs& args, const FitConfig& config) {
   // One process has reductions alone.
   for (const auto& [flag, is_given] :
        {std::pair{"--validate", args.validate}, std::pair{"--sizes", !args.sizes.empty()},
-        std::pair{"--transport", args.transport != "auto"}}) {
+        std::pair{"--count", !args.counts.empty()}, std::pair{"--transport", args.transport != "auto"}}) {
     if (is_given) throw UsageError(fmt::format("{} is for several ranks; accepted with --local 2 or more", flag));
   }
 }
@@ -170,7 +174,7 @@ FitConfig parse_fit(const FitArgs& args) {
   out.save = args.save;
   out.from = args.from;
   out.budget_s = parse_duration("--budget", args.budget);
-  if (!args.sizes.empty()) out.sizes = parse_fit_sizes(args.sizes);
+  if (!args.sizes.empty() || !args.counts.empty()) out.sizes = parse_fit_sizes(args);
   out.device = parse_device(args.device);
   out.transport = parse_transport(args.transport, out.device);
   if (!args.mpi.empty()) out.mpi = args.mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;

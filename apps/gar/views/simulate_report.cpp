@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/gar/cli/algorithms.hpp"
+#include "apps/gar/cli/network.hpp"
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/views/term_table.hpp"
 #include "gar/critical_path.hpp"
@@ -41,6 +42,7 @@ void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
                                               format_seconds(s.seconds), format_grouped(to_whole(s.flows_done)),
                                               format_grouped(to_whole(s.flows))),
                                   Paint::kYellow, color)));
+    say(parameter_line(scene.topology));
     return;
   }
   say(fmt::format("simulated {}; {} predicts {}{}", paint(format_seconds(s.seconds), Paint::kBold, color),
@@ -49,7 +51,7 @@ void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
   if (plan.predicted.total() > 0 && s.seconds > 0) {
     say(fmt::format(", the simulation takes {}", difference_words(s.seconds, plan.predicted.total())));
   }
-  say("\n");
+  say("\n" + parameter_line(scene.topology));
 }
 
 // How it was computed.
@@ -222,6 +224,7 @@ void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& pla
       "{}: {} server{}, {} x {} ({}), simulated{}\n", escaped(scene.topology.name()), scene.topology.num_servers(),
       scene.topology.num_servers() == 1 ? "" : "s", format_count(scene.size.count), to_string(scene.size.dtype),
       format_bytes(static_cast<double>(scene.size.bytes)), scene.barrier ? " with a barrier after every step" : ""));
+  say(parameter_line(scene.topology));
   for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if: {}\n", escaped(words)));
   say("\n");
   std::vector<Column> columns{{"algorithm"}, {"simulated", true}, {"vs best", true}};

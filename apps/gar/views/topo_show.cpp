@@ -100,7 +100,9 @@ class Drawing {
       : topology_(topology),
         options_(options),
         is_drawn_(index(topology.num_shapes()), false),
-        table_(columns(options)) {}
+        table_(columns(options)) {
+    table_.keep_empty_rows();
+  }
 
   std::string draw() {
     add_node("", topology_.node(topology_.root()).name, topology_.root());

@@ -19,11 +19,11 @@ class Finals {
  public:
   Finals(const Topology& topology, double size_floats, const ModelOptions& options);
 
-  /// Prices a plan in its best number of chunks, and keeps it if it is cheaper than all before.
+  /// Prices a plan in few chunks (PricedPlan::few_chunks), and keeps it if it is cheaper than all before.
   void offer(Plan plan, std::vector<SwitchChoice> switches);
   /// The same, but a plan that is not cheaper is not even listed among those that were compared.
   void offer_if_better(Plan plan, std::vector<SwitchChoice> switches);
-  /// Seconds of a plan in its best number of chunks; it is not kept.
+  /// Seconds of a plan for the collective that is planned, in its best number of chunks; it is not kept.
   [[nodiscard]] double seconds_of(const Plan& plan) const;
   /// Does the cheapest plan so far take the vector in one piece, because cutting it would not pay?
   [[nodiscard]] bool is_short();

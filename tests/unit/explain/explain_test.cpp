@@ -157,13 +157,14 @@ TEST(IncastWords, SayWhatWasFound) {
   level.most_senders = 3;
   EXPECT_EQ(incast_words(level), "unknown: only up to 3 senders were measured");
   level.incast = Incast::kNone;
-  EXPECT_EQ(incast_words(level), "none up to 3 senders");
+  EXPECT_EQ(incast_words(level), "none: up to 3 senders cost no more than one");
   level.incast = Incast::kDrift;
   level.epsilon.value = 2e-10;
-  EXPECT_EQ(incast_words(level), "drift: each sender more costs 2% of beta, without a threshold, up to 3 senders");
+  EXPECT_EQ(incast_words(level),
+            "none; each further sender costs 2% of beta, as on networks without loss (up to 3 measured)");
   level.incast = Incast::kPresent;
   level.incast_threshold.value = 2;
-  EXPECT_EQ(incast_words(level), "present: above 2 senders each one more costs 2% of beta (up to 3 measured)");
+  EXPECT_EQ(incast_words(level), "present: above 2 senders each further one costs 2% of beta (up to 3 measured)");
 }
 
 }  // namespace

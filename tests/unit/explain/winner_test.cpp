@@ -13,6 +13,12 @@ TEST(WinnerWords, SayFactorAndTerms) {
   EXPECT_EQ(winner_words(cps, ring, true), "cps is 2.00x as fast as ring: 2.00 s less latency (alpha)");
 }
 
+TEST(WinnerWords, LargeFactorsHaveNoDecimals) {
+  const Contestant one{"cps", {.alpha = 1}};
+  EXPECT_EQ(winner_words(one, {"ring", {.alpha = 99.24}}), "cps is 99.24x as fast as ring: 98.2 s less latency");
+  EXPECT_EQ(winner_words(one, {"ring", {.alpha = 164.17}}), "cps is 164x as fast as ring: 163 s less latency");
+}
+
 TEST(WinnerWords, ChunksOverlapAndSaveNothing) {
   const Contestant whole{"gentree", {.beta = 3}};
   const Contestant chunks{"gentree+", {.beta = 2}, 98};
