@@ -13,8 +13,8 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 CONFIGURE = cmake --preset $(1) $(2) | { grep -E '^-- (CUDA|MPI|Python|Explorer page):' || true; }
 BUILD = cmake --build --preset $(1) -j $(JOBS)
-# Tests count half cores (tests/CMakeLists.txt).
-TEST = ctest --preset $(1) -j $$((2 * $(JOBS)))
+# Tests count quarters of cores (tests/CMakeLists.txt).
+TEST = ctest --preset $(1) -j $$((4 * $(JOBS)))
 
 .PHONY: help demo tour docs web web-test test test-full repeat soak build bench lint format install fuzz golden clean picture setup
 
@@ -30,13 +30,13 @@ build: setup ## build everything but the benchmarks (PRESET=release|dev|asan|tsa
 
 # In the directory of `make build` and `make test`, but only what it runs: no CUDA, one MPI, no tests.
 demo: setup ## half a minute: fit this machine, plan, prove and run an AllReduce, against MPI's own; one number
-	@scripts/setup.sh tcp openmpi
+	@scripts/setup.sh tcp openmpi testbed
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release) --target gar_demo
 	@build/release/bin/gar demo --html build/demo.html
 
 tour: setup ## the long way round: a network, predictions, a plan, its proof, a simulation, and this machine
-	@scripts/setup.sh tcp openmpi
+	@scripts/setup.sh tcp openmpi testbed
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release) --target gar_demo
 	@scripts/tour.sh build/release/bin/gar

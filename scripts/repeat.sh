@@ -73,7 +73,7 @@ count() { grep -cE "^ *[0-9]+/[0-9]+ Test +#[0-9]+: .*$1" "$2" || true; }
 
 log=$build/repeat
 mkdir -p "$log"
-jobs=$((2 * $(nproc))) # tests count half cores (tests/CMakeLists.txt)
+jobs=$((4 * $(nproc))) # tests count quarters of cores (tests/CMakeLists.txt)
 passed_runs=0 begin=$SECONDS
 # run NUMBER idle|busy
 run() {

@@ -20,8 +20,8 @@ build() {
   cmake --preset "$1" | { grep -E '^-- (CUDA|MPI|Python):' || true; }
   cmake --build --preset "$1" -j "$jobs" "${@:2}"
 }
-# run_tests PRESET [CTEST_ARGUMENTS...]: they count half cores (tests/CMakeLists.txt).
-run_tests() { ctest --preset "$1" -j $((2 * jobs)) "${@:2}"; }
+# run_tests PRESET [CTEST_ARGUMENTS...]: they count quarters of cores (tests/CMakeLists.txt).
+run_tests() { ctest --preset "$1" -j $((4 * jobs)) "${@:2}"; }
 
 # The release build has the tests of whole programs, and the property tests, which compute for minutes with sanitizers (make
 # test-full does that); those of single parts (unit, fuzz) are compiled once, with the sanitizers.
@@ -38,10 +38,10 @@ elif why=$("$gpu_test" --gtest_brief=1 --gtest_filter=CudaIpc.OneRank | grep -m1
   echo "GPU tests: skipped: $why"
 fi
 
-# What gar reproduce and the documents print takes long with sanitizers and shows nothing new.
+# What gar reproduce and the documents print, and how wide lines are, takes long with sanitizers and shows nothing new.
 build asan
 took "address and undefined behaviour build"
-GAR_TEST_SMALL=1 run_tests asan -L '^(unit|fuzz|golden|runtime)$' -E '^golden_(docs_test|reproduce)$'
+GAR_TEST_SMALL=1 run_tests asan -L '^(unit|fuzz|golden|runtime)$' -E '^golden_(docs_test|reproduce|width_test|width_runs_test)$'
 took "its tests"
 
 # What several processes share is invisible to the thread sanitizer; threads share the same code.

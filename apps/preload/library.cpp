@@ -31,7 +31,8 @@ constexpr int kMaxShadows = 128;
 // what a long vector takes. Programs that make a communicator, use it once and free it shall not pay for that.
 constexpr std::int64_t kCallsToSetUp = 16;
 constexpr std::int64_t kBytesToSetUp = 4 << 20;
-// What decides who takes a call: it is the same on all ranks. GAR_COMPARE checks as well, so it comes first.
+// What decides whether gar or MPI takes a call: it is the same on all ranks. GAR_COMPARE checks as well, so it comes
+// first.
 constexpr std::array<const char*, 10> kSameEverywhere{
     "GAR_DISABLE",   "GAR_COMPARE",    "GAR_CHECK",    "GAR_CHECK", "GAR_MIN_BYTES",
     "GAR_MIN_BYTES", "GAR_FAKE_HOSTS", "GAR_TOPOLOGY", "GAR_LIMIT", "GAR_EXPLORE"};

@@ -43,11 +43,11 @@ class Shadow {
   [[nodiscard]] int size() const { return communicator_.size(); }
   /// What was measured (docs/runtime.md).
   [[nodiscard]] Decisions decisions() const { return communicator_.decisions(); }
-  /// Does nobody want to know of its operations?
+  /// Are its operations unobserved?
   [[nodiscard]] bool is_unobserved() const {
     return !observer_.on_run && !observer_.on_time && check_comm_.get() == MPI_COMM_NULL;
   }
-  /// A blocking call of which nobody wants to know.
+  /// A blocking call that is not observed.
   void run_unobserved(const CollectiveCall& call);
   /// Throws what the runtime throws.
   void run(const Operation& operation);

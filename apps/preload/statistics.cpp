@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "gar/environment.hpp"
+#include "gar/stats.hpp"
 #include "runtime/exploration.hpp"
 
 namespace gar::preload {
@@ -72,12 +74,6 @@ std::string decision_words(const Decision& decision, int num_ranks) {
 std::string size_class(int width) {
   if (width <= 1) return in_bytes(static_cast<std::uint64_t>(width));
   return fmt::format("{} .. {}", in_bytes(std::uint64_t{1} << (width - 1)), in_bytes(std::uint64_t{1} << width));
-}
-
-double median(std::vector<float> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 /// "12.3 us"
@@ -152,8 +148,8 @@ std::string Statistics::turns_table(std::string_view library) const {
           "the same calls here and in {}, in turns (medians):\n{:<24} {:>5} {:>10} {:>5} {:>8} {:>8} {:>6}\n", library,
           "function", "ranks", "size", "calls", "gar", "MPI", "speed");
     }
-    const double ours = median(pairs.ours);
-    const double theirs = median(pairs.theirs);
+    const double ours = median({pairs.ours.begin(), pairs.ours.end()});
+    const double theirs = median({pairs.theirs.begin(), pairs.theirs.end()});
     out += fmt::format("{:<24} {:>5} {:>10} {:>5} {:>8} {:>8} {:>5.2f}x\n", function, ranks,
                        "< " + in_bytes(std::uint64_t{1} << std::max(width, 1)), pairs.num_calls, in_time(ours),
                        in_time(theirs), theirs / ours);
@@ -215,6 +211,9 @@ std::string Statistics::table(std::string_view library, int world_size) const {
     const std::string size = size_class(width);
     out += fmt::format("\n{:<{}} {:>18} {:>5} {:>6} {:>9.4g} {:>9}  {}", function, widest, size, ranks, row.num_calls,
                        row.seconds, row.has_expected ? fmt::format("{:.4g}", row.expected) : "-", plan);
+  }
+  if (!rows_.empty() && environment::text(environment::kTopology).empty()) {
+    out += "\nexpected: by parameters measured in MPI_Init, rough; gar mpirun --compare measures the MPI library";
   }
   for (const Decisions& decisions : decisions_) {
     for (const Decision& decision : decisions.decisions)

@@ -48,6 +48,9 @@ std::vector<Piece> acps_target(const std::vector<std::vector<Piece>>& held, std:
 /// All ordered factorisations of n into factors >= 2 (n = 1: none), at most `limit` of them.
 std::vector<std::vector<std::int64_t>> ordered_factorisations(std::int64_t n, std::size_t limit = 100'000);
 
+/// "8x3", "16".
+std::string factor_words(const std::vector<std::int64_t>& factors);
+
 /// An algorithm as written on the command line: "cps", "hcps:8x3", "hcps:~9x11" (uneven groups), "hring:4x6", ...
 struct AlgorithmSpec {
   std::string name;                   ///< "hcps"
@@ -59,7 +62,7 @@ struct AlgorithmSpec {
 enum class AlgorithmParameters {
   kNone,
   kFactors,     ///< "8x3": the ranks are counted with digits of these radices
-  kGroupSizes,  ///< "4+3": the groups have so many ranks
+  kGroupSizes,  ///< "4+3": the groups have this many ranks
 };
 
 /// What the library knows about an algorithm: a row of the table in src/plan/algorithms/registry.cpp.

@@ -1,10 +1,11 @@
-// Words for people: what costs, plans and profiles mean. Everything is plain text without
-// colour or width, and nothing is printed.
+// Words for people: what costs, plans and profiles mean. Everything is plain text without colour or width, and nothing
+// is printed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gar/format.hpp"
@@ -71,11 +72,15 @@ struct RunKind {
   bool barrier = false;     ///< as SimulationOptions::barrier
 };
 /// Which terms make the difference between the model's cost and that of the simulated critical path, largest first, and
-/// where each comes from: "incast -120 ms (-40%): senders start and finish at different times, so w falls".
+/// where each comes from: "incast -120 ms (-40%): senders start and finish at different times, so fewer meet on a
+/// link".
 std::string why_simulated_differs(const Terms& predicted, const Terms& simulated, const RunKind& kind);
 /// Which terms changed when something was wrong with the network: "link time +1.2 s (+50%), incast +80.0 ms (+8%)".
 std::string what_grew(const Terms& without, const Terms& with);
 
+/// Which part of an AllReduce a stage belongs to: "reduce-scatter", "all-gather", "exchange"; of an explicit plan
+/// "step".
+std::string_view phase_word(bool is_explicit, bool is_exchange, bool is_gather);
 /// Where the time of one stage goes: "rack level, 8-way exchange (ReduceScatter): 19.7 ms of latency; the uplink of
 /// ...".
 std::string stage_words(const StageCost& stage, double size_floats, bool is_explicit);

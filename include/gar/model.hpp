@@ -193,6 +193,9 @@ class PricedPlan {
   [[nodiscard]] double waiting() const { return waiting_; }  ///< as set_waiting says; 0 before
   /// The number of chunks, at most `limit`, with the least pipelined cost (found by doubling and halving).
   [[nodiscard]] std::int64_t best_chunks(double size_floats, std::int64_t limit) const;
+  /// The fewest chunks that cost at most a thousandth more than best_chunks(): where every further chunk gains a little
+  /// less, the best number is some thousands, which nobody would send.
+  [[nodiscard]] std::int64_t few_chunks(double size_floats, std::int64_t limit) const;
   /// The link direction or server with the most to do per float; empty without ModelOptions::overlap.
   [[nodiscard]] const Resource& busiest() const { return busiest_; }
   /// The one that a chunk of `chunk_floats` floats keeps busy longest: short chunks cost a server their messages.

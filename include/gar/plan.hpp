@@ -24,7 +24,7 @@
 //
 // The stages make a ReduceScatter; the AllGather is its mirror image and is not stored. See docs/formats-plan.md.
 //
-// Exchanges are the last stages of the root of an AllReduce. They have no mirror image, because nobody lacks what they
+// Exchanges are the last stages of the root of an AllReduce. They have no mirror image, because no rank lacks what they
 // leave; the stages before them have one as always. Such a plan has no halves.
 #pragma once
 

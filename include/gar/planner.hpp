@@ -103,7 +103,7 @@ enum class Policy {
 /// vectors than sending its messages one by one.
 struct QuickGather {
   double max_bytes = 0;           ///< of a vector; 0: the transport has no such way
-  int num_rounds = 0;             ///< in which ranks pass on what they have; 1: everybody's vector reaches everybody
+  int num_rounds = 0;             ///< in which ranks pass on what they have; 1: every rank's vector reaches all others
   double header_bytes = 0;        ///< that travel with each vector, beyond what a message has anyway
   bool is_read_in_place = false;  ///< a rank copies its vector once, and all others read it there
   double plan_seconds = 0;        ///< that a plan on this transport takes beyond its stages, and a gather does not
@@ -163,9 +163,7 @@ PlanAnswer plan(const PlanRequest& request);
 /// Throws InvalidArgument where plan() would because of the algorithm. Nothing is searched or priced.
 void check_algorithm(const AlgorithmSpec& spec, std::int64_t num_ranks);
 
-/// "8x3", "16".
-std::string factor_words(const std::vector<std::int64_t>& factors);
-/// The same of a choice: "~8x3" where groups are uneven.
+/// The fan-ins of a choice, "8x3"; "~8x3" where groups are uneven.
 std::string fan_in_words(const SwitchChoice& choice);
 /// Who owns how much, where shares are unequal: "rack0 to rack3 25.0% each; rack4 to rack6 and slow nothing". Empty
 /// where they are equal.

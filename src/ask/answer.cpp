@@ -45,14 +45,14 @@ std::string error_document(const std::string& what, int exit_code) {
 
 std::string answer_to(std::string_view text) {
   const nlohmann::json json = parse_json(text, "question");
-  if (!json.is_object()) throw ParseError("question: accepted: an object with the field \"ask\"");
+  if (!json.is_object()) throw ParseError("question: expected an object with the field \"ask\"");
   const ask::Question question(json);
   std::string names;
   for (const Kind& kind : kKinds) names += (names.empty() ? "" : " ") + std::string(kind.name);
   const std::string name = question.needed_text("ask", names);
   const auto* const found = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& k) { return k.name == name; });
   if (found == kKinds.end()) {
-    throw UsageError(fmt::format("question: ask: is '{}'; accepted: {}", escaped(name), names));
+    throw UsageError(fmt::format("question: ask: is '{}'; expected {}", escaped(name), names));
   }
   return found->answer(question);
 }

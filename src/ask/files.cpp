@@ -70,7 +70,7 @@ std::string judge_by_model(const Question& question, const Results& results) {
   const Topology topology = question.network().topology;
   if (results.num_ranks > 0 && results.num_ranks != topology.num_servers()) {
     throw InvalidArgument(
-        fmt::format("the results are of {} ranks, and this network has {} servers; accepted: a "
+        fmt::format("the results are of {} ranks, and this network has {} servers; expected a "
                     "network of as many",
                     results.num_ranks, topology.num_servers()));
   }
@@ -176,7 +176,7 @@ Json inspect(const std::string& text, const std::string& source) {
     }
     if (!schema.empty() && !is("gar.topology/")) {
       throw ParseError(
-          fmt::format("{}: its schema is \"{}\"; accepted: topologies, profiles, plans, measurements and "
+          fmt::format("{}: its schema is \"{}\"; expected topologies, profiles, plans, measurements and "
                       "the documents of gar bench and gar fit",
                       source, escaped(schema)));
     }
@@ -215,7 +215,7 @@ std::string ask_diagnose(const Question& question) {
       results.num_ranks > 0 ? results.num_ranks : question.whole("ranks", known, 1, kMaxServers);
   if (num_ranks < 2 || num_ranks > known) {
     throw InvalidArgument(
-        fmt::format("the results are of {} ranks; accepted: 2 to {}, which the profile knows", num_ranks, known));
+        fmt::format("the results are of {} ranks; expected 2 to {}, which the profile knows", num_ranks, known));
   }
   const std::vector<Observation> observations = observations_of(results.rows, profile.topology, num_ranks);
   return diagnose_document({.profile_file = "profile",

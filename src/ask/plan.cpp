@@ -27,7 +27,7 @@ std::string ask_plan(const Question& question) {
 
 std::string ask_verify(const Question& question) {
   const std::optional<Plan> plan = question.plan();
-  if (!plan) throw ParseError("question: the field \"plan\" is missing; accepted: the text of a plan file");
+  if (!plan) throw ParseError("question: the field \"plan\" is missing; expected the text of a plan file");
   VerifyOptions options;
   if (question.has("seed")) options.seed = parse_proof_seed(question.text("seed"));
   return verify_document(*plan, verify(*plan, options), question.text("name"));

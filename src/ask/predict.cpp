@@ -108,7 +108,7 @@ std::string library_default(std::string_view library, std::int64_t bytes) {
   constexpr std::int64_t kMpichShort = 2048;
   if (library == "openmpi") return bytes < kOpenMpiShort ? "recursive-doubling" : "ring";
   if (library == "mpich") return bytes <= kMpichShort ? "recursive-doubling" : "rhd";
-  throw UsageError(fmt::format("library '{}': accepted: openmpi, mpich", escaped(library)));
+  throw UsageError(fmt::format("library '{}': expected openmpi or mpich", escaped(library)));
 }
 
 /// What predict() answers, without looking for sizes and numbers of servers at which the choice changes: that takes

@@ -99,7 +99,7 @@ std::vector<VectorSize> Question::sizes() const {
   const DataType dtype = parse_dtype("dtype", given.empty() ? "float32" : given);
   const std::vector<std::string> counts = texts("counts");
   if (counts.empty() || counts.size() > kMaxSizesAsked) {
-    document_.fail(fmt::format("\"counts\" has {} numbers; accepted: 1 to {} texts such as \"1e6\"", counts.size(),
+    document_.fail(fmt::format("\"counts\" has {} numbers; expected 1 to {} texts such as \"1e6\"", counts.size(),
                                kMaxSizesAsked));
   }
   std::vector<VectorSize> out;
@@ -121,12 +121,12 @@ ModelOptions Question::model() const {
   } else if (kind == "paper") {
     out.kind = ModelKind::kPaper;
   } else if (!kind.empty() && kind != "genmodel") {
-    throw UsageError(fmt::format("model '{}': accepted: genmodel, paper, abc", escaped(kind)));
+    throw UsageError(fmt::format("model '{}': expected genmodel, paper or abc", escaped(kind)));
   }
   if (degree == "participants") {
     out.degree = IncastDegree::kParticipants;
   } else if (!degree.empty() && degree != "senders") {
-    throw UsageError(fmt::format("incast_degree '{}': accepted: senders, participants", escaped(degree)));
+    throw UsageError(fmt::format("incast_degree '{}': expected senders or participants", escaped(degree)));
   }
   return out;
 }
@@ -136,7 +136,7 @@ Collective Question::collective() const {
   if (given.empty()) return Collective::kAllReduce;
   const auto known = parse_collective(given);
   if (!known)
-    throw UsageError(fmt::format("collective '{}': accepted: allreduce, reduce-scatter, allgather", escaped(given)));
+    throw UsageError(fmt::format("collective '{}': expected allreduce, reduce-scatter or allgather", escaped(given)));
   return *known;
 }
 

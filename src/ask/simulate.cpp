@@ -31,7 +31,7 @@ std::vector<Subject> subjects_of(const Question& question, const Topology& topol
   const ModelOptions model = question.model();
   if (std::optional<Plan> given = question.plan()) {
     if (given->num_ranks != topology.num_servers()) {
-      throw PlanError("plan: is for " + std::to_string(given->num_ranks) + " ranks; accepted: one for the " +
+      throw PlanError("plan: is for " + std::to_string(given->num_ranks) + " ranks; expected one for the " +
                       std::to_string(topology.num_servers()) + " servers of this network");
     }
     const Terms terms = PricedPlan(*given, topology, model).cost(floats);

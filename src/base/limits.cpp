@@ -13,8 +13,8 @@ namespace gar {
 
 double require_finite(double value, std::string_view what) {
   if (std::isfinite(value)) return value;
-  throw InvalidArgument(fmt::format(
-      "{} is {}, which is no finite number; smaller parameters or a smaller size are accepted", what, value));
+  throw InvalidArgument(
+      fmt::format("{} is {}, which is no finite number; expected smaller parameters or a smaller size", what, value));
 }
 
 std::int64_t to_whole(double value) {

@@ -178,7 +178,8 @@ void add_range(std::string_view name, std::string_view text, std::size_t dots, s
   const std::int64_t first = parse(name, text.substr(0, dots));
   const std::int64_t last = parse(name, text.substr(dots + 2));
   if (first < 1 || last < first) {
-    reject(name, text, "a range begins at 1 or more and does not fall", "FROM..TO, such as 1kB..1GB or 1e3..1e9");
+    reject(name, text, "a range must begin at 1 or more and must not decrease",
+           "FROM..TO, such as 1kB..1GB or 1e3..1e9");
   }
   for (std::int64_t value = first;; value *= factor) {
     out.push_back(value);

@@ -8,30 +8,39 @@ namespace gar {
 
 namespace {
 
-// "A up to x, B up to y, C above", where B is what is best where it was asked. What is best from y on is not best up to
-// y where there are only whole numbers, a `step` apart.
+// "A up to x, B up to y, C above", where B is what is best where it was asked, and A or C may be missing. What is best
+// from y on is not best up to y where there are only whole numbers, a `step` apart.
 template <class Show>
 std::string choices(const Flips& flips, const std::string& here, double step, const Show& show) {
   std::string out;
   if (flips.below) out += fmt::format("{} up to {}, ", flips.below->algorithm, show(flips.below->at));
   if (flips.above)
     return out + fmt::format("{} up to {}, {} above", here, show(flips.above->at - step), flips.above->algorithm);
-  if (flips.below) return out + fmt::format("{} above", here);
-  return fmt::format("{} from {} to {}", here, show(flips.searched_from), show(flips.searched_to));
+  return out + fmt::format("{} above", here);
 }
+
+bool is_same_everywhere(const Flips& flips) { return !flips.below && !flips.above; }
 
 }  // namespace
 
 std::string size_words(const Flips& flips, const std::string& here) {
+  if (is_same_everywhere(flips)) {
+    return fmt::format("{} at every size from {} to {}", here, format_bytes(4 * flips.searched_from),
+                       format_bytes(4 * flips.searched_to));
+  }
   return choices(flips, here, 0, [](double floats) { return format_bytes(4 * floats); });
 }
 
 std::string rank_words(const Topology& topology, const PredictAnswer& answer) {
   if (answer.rank_flips && answer.rank_flips->searched_from < answer.rank_flips->searched_to) {
-    return choices(*answer.rank_flips, answer.flat_best.substr(0, answer.flat_best.find(':')), 1,
-                   [](double ranks) { return fmt::format("{:.4g} servers", ranks); });
+    const Flips& flips = *answer.rank_flips;
+    const std::string here = answer.flat_best.substr(0, answer.flat_best.find(':'));
+    if (is_same_everywhere(flips)) {
+      return fmt::format("{} for {:.4g} to {:.4g} servers", here, flips.searched_from, flips.searched_to);
+    }
+    return choices(flips, here, 1, [](double ranks) { return fmt::format("{:.4g} servers", ranks); });
   }
-  if (servers_per_switch(topology) == 0) return "not varied, for the lowest switches differ";
+  if (servers_per_switch(topology) == 0) return "not varied, because the lowest switches differ";
   return answer.rank_flips ? "not varied for so many servers"
                            : "not varied, for the factors fit this number of servers only";
 }

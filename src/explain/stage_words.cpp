@@ -5,6 +5,12 @@
 
 namespace gar {
 
+std::string_view phase_word(bool is_explicit, bool is_exchange, bool is_gather) {
+  if (is_explicit) return "step";
+  if (is_exchange) return "exchange";
+  return is_gather ? "all-gather" : "reduce-scatter";
+}
+
 std::string stage_words(const StageCost& stage, double size_floats, bool is_explicit) {
   const Terms t = stage.at(size_floats);
   const double link = t.beta + t.epsilon;

@@ -108,13 +108,14 @@ const char* reason_of(const TermDifference& d, const RunKind& kind) {
                                : "ranks that are ahead share links with those behind";
       }
       if (kind.has_chunks) return "links carry the next chunks while the first is on its way";
-      return kind.barrier ? "short paths do not wait for long ones" : "short paths and early ranks do not wait";
+      return kind.barrier ? "short paths do not wait for long ones"
+                          : "short paths and early ranks need not wait for the others";
     case CostTerm::kIncast:
       if (more) {
         return kind.has_chunks ? "senders of different chunks meet on a link"
                                : "senders of different steps meet on a link";
       }
-      return "senders start and finish at different times, so w falls";
+      return "senders start and finish at different times, so fewer meet on a link";
     case CostTerm::kHandling:
       if (more) {
         return kind.has_chunks ? "messages of several chunks share the server"
@@ -166,14 +167,16 @@ std::string winner_words(const Contestant& better, const Contestant& other, bool
   if (ratio < kEqual) return fmt::format("{} and {} take the same time", better.name, other.name);
   if (ratio < kNearlyEqual) return fmt::format("{} and {} take nearly the same time", better.name, other.name);
   constexpr double kInPercent = 1.1;
-  const std::string factor = ratio < kInPercent ? fmt::format("{:.1f}% faster than", 100 * (ratio - 1))
-                                                : fmt::format("{:.2f}x as fast as", ratio);
+  constexpr double kNoDecimals = 100;
+  const std::string factor = ratio < kInPercent
+                                 ? fmt::format("{:.1f}% faster than", 100 * (ratio - 1))
+                                 : fmt::format("{:.{}f}x as fast as", ratio, ratio < kNoDecimals ? 2 : 0);
   const DifferenceOptions options{.share = NotableShare::kOfTotal, .with_letters = with_letters};
   std::string out = fmt::format("{} is {} {}: {}", better.name, factor, other.name,
                                 difference_words(other.terms, better.terms, options));
   if (better.num_chunks > 1 && other.num_chunks > 1) {
-    return out + fmt::format(" on the critical path, where chunks overlap ({} and {} of them)", better.num_chunks,
-                             other.num_chunks);
+    return out +
+           fmt::format(" on the critical path ({} and {} chunks, which overlap)", better.num_chunks, other.num_chunks);
   }
   if (better.num_chunks > 1)
     out += fmt::format(" on the critical path, where its {} chunks overlap", better.num_chunks);

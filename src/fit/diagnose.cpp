@@ -149,11 +149,11 @@ std::string words_of(const Suspect& suspect) {
   if (suspect.name.starts_with("alpha")) what += ": latency (busy processors, a longer way, an interrupt setting)";
   if (suspect.name.starts_with("beta"))
     what += fmt::format(
-        ": bandwidth is down to {:.0f}% (a link at a lower speed, other traffic, a missing cable); gar fit again, and "
-        "gar profile diff, tell one link from all",
+        ": bandwidth is down to {:.0f}% (a link at a lower speed, other traffic, a missing cable); run gar fit "
+        "again, then gar profile diff, to see whether it is one link or all",
         100 / suspect.factor);
   if (suspect.name.starts_with("epsilon"))
-    what += ": senders that meet lose more (buffers, flow control, congestion control)";
+    what += ": several senders at one port cost more than before (buffers, flow control, congestion control)";
   if (suspect.name == "gamma" || suspect.name == "delta")
     what += ": calculation (processor or memory speed, other programs)";
   if (suspect.name == "mu")
@@ -209,7 +209,7 @@ void find_culprit(const Profile& profile, const std::vector<Row>& rows, Diagnosi
     const double also = 1 - suspects[i].loss / before;
     if (also > 0.9 * out.explained)
       out.words.push_back(
-          fmt::format("these results cannot tell that from: {} ({:.0f}%)", words_of(suspects[i]), 100 * also));
+          fmt::format("this fits these results as well: {} ({:.0f}%)", words_of(suspects[i]), 100 * also));
   }
 }
 

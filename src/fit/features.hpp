@@ -78,7 +78,7 @@ struct Features {
   double adds = 0;                            ///< floats that gamma is paid for
   double accesses = 0;                        ///< floats that delta is paid for
   double handled = 0;                         ///< messages that mu is paid for
-  double share = 1;                           ///< ranks per core: calculation and messages take so many times as long
+  double share = 1;                           ///< ranks per core: calculation and messages take this many times as long
   double link_share = 1;                      ///< and level 0, where it is memory
 };
 

@@ -109,7 +109,7 @@ Estimate threshold(const Fitted& fitted, std::size_t level) {
   return out;
 }
 
-void add_levels(const Fitted& fitted, const Fitted& everybody, const Measurements& measurements, Profile& profile,
+void add_levels(const Fitted& fitted, const Fitted& unadmitted, const Measurements& measurements, Profile& profile,
                 std::int64_t max_senders) {
   const std::vector<std::string> names = level_names(measurements.topology);
   for (std::size_t level = 0; level < names.size(); ++level) {
@@ -126,10 +126,10 @@ void add_levels(const Fitted& fitted, const Fitted& everybody, const Measurement
     one.incast_threshold = threshold(fitted, level);
     one.most_senders = static_cast<std::int64_t>(fitted.most_senders[level]);
     one.max_senders = max_senders;
-    one.free_epsilon = parameter(everybody, ParamIndex::epsilon(l));
-    one.free_epsilon.is_identified = everybody.incast[level] != Incast::kUnknown;
-    one.free_incast_threshold = threshold(everybody, level);
-    one.free_incast = everybody.incast[level];
+    one.free_epsilon = parameter(unadmitted, ParamIndex::epsilon(l));
+    one.free_epsilon.is_identified = unadmitted.incast[level] != Incast::kUnknown;
+    one.free_incast_threshold = threshold(unadmitted, level);
+    one.free_incast = unadmitted.incast[level];
     profile.levels.push_back(one);
   }
 }
@@ -403,16 +403,16 @@ Profile fit(const Measurements& measurements, const FitOptions& options) {
   const Fitted& fitted = found.fitted;
   profile.corrections = found.corrections;
   check_consistency(problem, fitted);
-  Fitted everybody = fitted;
+  Fitted unadmitted = fitted;
   if (selection.max_senders > 0) {
-    Problem free(selection.everybody, place_of(measurements));
+    Problem free(selection.unadmitted, place_of(measurements));
     how.has_congestion = congestion;
-    everybody = estimate(free, how);
+    unadmitted = estimate(free, how);
   }
 
   profile.provenance = measurements.provenance;
   profile.provenance.num_measurements = static_cast<std::int64_t>(found.used.size());
-  add_levels(fitted, everybody, measurements, profile, selection.max_senders);
+  add_levels(fitted, unadmitted, measurements, profile, selection.max_senders);
   const ParamIndex& index = problem.index();
   profile.gamma = parameter(fitted, index.gamma());
   profile.delta = parameter(fitted, index.delta());

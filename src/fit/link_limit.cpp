@@ -23,7 +23,7 @@
 namespace gar {
 namespace {
 
-constexpr double kLinksDecide = 4;      // links take so many times as long as latency
+constexpr double kLinksDecide = 4;      // links take this many times as long as latency
 constexpr double kLongest = 0.25;       // of the longest vector: what is judged
 constexpr double kMostShare = 1.05;     // what is faster is too fast
 constexpr double kLeastOfClass = 0.85;  // a link that is this busy might be one of a slower class
@@ -90,8 +90,8 @@ std::string slower_class_words(double share, double link_beta) {
   }
   if (names.empty()) return "";
   return fmt::format(
-      "{} would give that: look for a link that has come up at a lower speed, and for traffic that takes "
-      "another network",
+      "{} would explain that: check for a link that came up at a lower speed, or traffic that went over another "
+      "network",
       names);
 }
 
@@ -122,11 +122,8 @@ std::string latency_words(const std::vector<LimitRow>& rows, double path_s) {
   const LimitRow& shortest = *std::min_element(rows.begin(), rows.end(),
                                                [](const LimitRow& a, const LimitRow& b) { return a.bytes < b.bytes; });
   if (shortest.limit_s * kLinksDecide > shortest.measured_s || path_s <= 0) return "";
-  return fmt::format(
-      "{} take {}, as long as {:.1f} messages one after the other by the stated latency of {}; that is not "
-      "judged",
-      format_bytes(shortest.bytes), format_seconds(shortest.measured_s, 3), shortest.measured_s / path_s,
-      format_seconds(path_s, 3));
+  return fmt::format("{} take {}, {:.1f} times the stated latency of {} (not judged)", format_bytes(shortest.bytes),
+                     format_seconds(shortest.measured_s, 3), shortest.measured_s / path_s, format_seconds(path_s, 3));
 }
 
 void judge_rows(LimitDiagnosis& out, const std::vector<Need>& needs) {
@@ -174,7 +171,8 @@ void conclude(LimitDiagnosis& out, const std::vector<ResultRow>& rows, const Top
   }
   if (std::any_of(rows.begin(), rows.end(), [](const ResultRow& r) { return r.algorithm.empty(); })) {
     out.words.emplace_back(
-        "the network, or what the library chose? gar bench --algo native,ring on these hosts tells the two apart");
+        "is it the network, or the algorithm that the library chose? gar bench --algo native,ring on these hosts "
+        "tells");
   }
 }
 

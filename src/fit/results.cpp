@@ -41,7 +41,7 @@ class BestPlan {
       return {plan(request).spec, nullptr};
     }
     request.model.max_chunks = 1;
-    request.model.exchanges = false;  // nor does anybody else take them
+    request.model.exchanges = false;  // other libraries do not take them either
     PlanAnswer best = plan(request);
     return {best.spec, std::make_shared<const Plan>(std::move(best.plan))};
   }

@@ -45,7 +45,7 @@ Selection select(const std::vector<Observation>& observations, const Place& plac
     if (is_reduction && place.cores <= 0 && one.servers.size() < most_servers) continue;
     const bool is_neutral = is_reduction || has_one_sender(features_of(one, place));
     if (one.max_senders == out.max_senders || is_neutral) out.admitted.push_back(&one);
-    if (one.max_senders == 0 || is_neutral) out.everybody.push_back(&one);
+    if (one.max_senders == 0 || is_neutral) out.unadmitted.push_back(&one);
   }
   return out;
 }

@@ -11,7 +11,7 @@ namespace gar {
 struct Selection {
   std::int64_t max_senders = 0;
   std::vector<const Observation*> admitted;  ///< as in the profile's own parameters
-  std::vector<const Observation*> everybody;
+  std::vector<const Observation*> unadmitted;
 };
 
 /// Throws InvalidArgument when times are missing or impossible.

@@ -68,7 +68,7 @@ void InputFile::fail(const std::string& problem) const {
 }
 
 void InputFile::fail_too_long(const std::string& size) const {
-  throw ParseError(fmt::format("{}: has {} bytes; at most {} are accepted", path_, size, max_bytes_));
+  throw ParseError(fmt::format("{}: has {} bytes; expected at most {}", path_, size, max_bytes_));
 }
 
 std::size_t InputFile::read_some() {

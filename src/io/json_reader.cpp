@@ -103,7 +103,7 @@ std::string number_words(double least, double most) { return fmt::format("a numb
 
 nlohmann::json parse_json(std::string_view text, const std::string& source) {
   if (text.size() > kMaxDocumentBytes)
-    throw ParseError(fmt::format("{}: has {} bytes; at most {} are accepted", source, text.size(), kMaxDocumentBytes));
+    throw ParseError(fmt::format("{}: has {} bytes; expected at most {}", source, text.size(), kMaxDocumentBytes));
   try {
     DocumentGuard guard(source);
     return nlohmann::json::parse(text, [&guard](int depth, nlohmann::json::parse_event_t event,

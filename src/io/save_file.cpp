@@ -50,7 +50,7 @@ constexpr mode_t kPermissions = 0777;
 /// A stream to a descriptor; the first error ends it.
 class OutputBuffer : public std::streambuf {
  public:
-  /// `patience_s`: how long whoever reads may take nothing; none: as long as he likes. Then the error is ETIMEDOUT.
+  /// `patience_s`: how long the reader may take nothing; none: any time. Then the error is ETIMEDOUT.
   OutputBuffer(int descriptor, std::optional<double> patience_s) : descriptor_(descriptor), patience_s_(patience_s) {
     setp(chunk_.data(), chunk_.data() + chunk_.size());
   }

@@ -138,8 +138,8 @@ double all_reduce_cut(const Topology& topology, std::string& words) {
       slope = cut.ratio;
       words = cut.parts == n && id == topology.root() ? "of every server's own link"
               : id == topology.root()
-                  ? fmt::format("of the links of {} parts of the network", cut.parts)
-                  : fmt::format("of the links of {} parts of the network around a {}", cut.parts, node.name);
+                  ? fmt::format("of the links between {} parts of the network", cut.parts)
+                  : fmt::format("of the links between {} parts of the network around a {}", cut.parts, node.name);
     }
   }
   for (NodeId id = 0; id < topology.num_nodes(); ++id) {

@@ -96,6 +96,19 @@ std::int64_t PricedPlan::best_chunks(double size_floats, std::int64_t limit) con
   return best;
 }
 
+std::int64_t PricedPlan::few_chunks(double size_floats, std::int64_t limit) const {
+  constexpr double kAllowed = 1.001;
+  std::int64_t enough = best_chunks(size_floats, limit);
+  const double most = kAllowed * pipelined_cost(size_floats, enough).total();
+  if (pipelined_cost(size_floats, 1).total() <= most) return 1;
+  std::int64_t too_few = 1;
+  while (enough - too_few > 1) {
+    const std::int64_t middle = too_few + (enough - too_few) / 2;
+    (pipelined_cost(size_floats, middle).total() <= most ? enough : too_few) = middle;
+  }
+  return enough;
+}
+
 Terms PricedPlan::sequential_cost(double size_floats) const {
   Terms terms;
   if (placed_.empty()) return terms;

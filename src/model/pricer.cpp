@@ -561,7 +561,7 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
   struct StepData {
     std::vector<Transfer> transfers;  // sorted by sender
     Terms slowest;
-    Handling handling;  // the mirror image has the same: who sent a message receives it there
+    Handling handling;  // the mirror image has the same: the sender of a message receives it there
     std::int64_t fan_in = 0;
   };
   std::map<std::int64_t, StepData> by_step;

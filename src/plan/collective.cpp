@@ -86,7 +86,7 @@ Plan half(const Plan& allreduce, Collective collective) {
   const std::int64_t n = plan.num_ranks;
   const std::int64_t scale = n / std::gcd(n, plan.num_units);
   if (plan.num_units > std::numeric_limits<std::int64_t>::max() / scale) {
-    throw InvalidArgument(fmt::format("{} units cannot be cut into blocks for {} ranks; a multiple of {} is accepted",
+    throw InvalidArgument(fmt::format("{} units cannot be cut into blocks for {} ranks; expected a multiple of {}",
                                       plan.num_units, n, n));
   }
   plan.num_units *= scale;

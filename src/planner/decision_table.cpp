@@ -65,7 +65,7 @@ class TableSearch {
     if (known.point.spec.name == "gentree+") {
       const std::int64_t possible = plus::most_chunks(plan_.topology, floats(count), plan_.model);
       const std::int64_t most = plan_.model.max_chunks;
-      out.num_chunks = known.priced->best_chunks(floats(count), most > 0 ? std::min(most, possible) : possible);
+      out.num_chunks = known.priced->few_chunks(floats(count), most > 0 ? std::min(most, possible) : possible);
     }
     // What was found to be waited for counts in proportion to the size.
     out.terms = known.priced->pipelined_cost(floats(count), out.num_chunks);

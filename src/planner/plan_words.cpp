@@ -11,10 +11,6 @@
 
 namespace gar {
 
-std::string factor_words(const std::vector<std::int64_t>& factors) {
-  return fmt::format("{}", fmt::join(factors, "x"));
-}
-
 std::string fan_in_words(const SwitchChoice& choice) {
   return (choice.is_uneven ? "~" : "") + factor_words(choice.factors);
 }
@@ -109,7 +105,7 @@ std::string combined_words(const SwitchChoice& s) {
   if (name == "hcps") return group_words(s.factors, s.is_uneven);
   if (name == "ring") return s.factors.size() > 1 ? "rings in " + group_words(s.factors) : "a ring";
   if (name == "rhd") return "halves, then doubles";
-  if (name == "acps") return "pieces straight to their owners";
+  if (name == "acps") return "each piece goes straight to its owner";
   if (name == "shares") return "unequal shares of the vector";
   if (name == "hcps+exchange") return group_words(s.factors) + ", which exchange all that they hold";
   return "";

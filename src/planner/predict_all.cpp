@@ -15,20 +15,6 @@ namespace {
 
 constexpr std::int64_t kMaxChunked = 4096;  // servers up to which a plan is priced in chunks for the comparison alone
 
-/// The fewest chunks that cost at most a thousandth more than the best number of them: where every further chunk gains
-/// a little less, the best is some thousands, which nobody would send.
-std::int64_t few_chunks(const PricedPlan& priced, double size_floats, std::int64_t limit) {
-  constexpr double kAllowed = 1.001;
-  std::int64_t enough = priced.best_chunks(size_floats, limit);
-  const double most = kAllowed * priced.pipelined_cost(size_floats, enough).total();
-  std::int64_t too_few = 0;
-  while (enough - too_few > 1) {
-    const std::int64_t middle = too_few + (enough - too_few) / 2;
-    (priced.pipelined_cost(size_floats, middle).total() <= most ? enough : too_few) = middle;
-  }
-  return enough;
-}
-
 /// Puts both prices of its plan into a row. gentree+ has both; of any other plan it is found out how many chunks pay.
 void price_both_ways(const PredictRequest& request, PredictRow& row) {
   const Topology& topology = request.topology;
@@ -39,8 +25,8 @@ void price_both_ways(const PredictRequest& request, PredictRow& row) {
   options.overlap = true;
   const PricedPlan priced(*row.plan, topology, options);
   const std::int64_t possible = plus::most_chunks(topology, request.size_floats, options);
-  row.num_chunks = few_chunks(priced, request.size_floats,
-                              options.max_chunks > 0 ? std::min(possible, options.max_chunks) : possible);
+  row.num_chunks = priced.few_chunks(request.size_floats,
+                                     options.max_chunks > 0 ? std::min(possible, options.max_chunks) : possible);
   row.chunked = priced.pipelined_cost(request.size_floats, row.num_chunks);
 }
 
@@ -107,8 +93,11 @@ void rank(const PredictRequest& request, const std::vector<PlanCandidate>& consi
       request.model.simulates && plus::may_simulate(request.topology) && std::any_of(rows.begin(), rows.end(), is_plus);
   std::set<const Plan*> settled;
   for (;;) {
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const PredictRow& a, const PredictRow& b) { return a.best_seconds() < b.best_seconds(); });
+    // Where it takes as long as the plan that it has taken over, gentree+ comes first, as in gar plan.
+    std::stable_sort(rows.begin(), rows.end(), [&](const PredictRow& a, const PredictRow& b) {
+      if (a.best_seconds() != b.best_seconds()) return a.best_seconds() < b.best_seconds();
+      return is_plus(a) && !is_plus(b);
+    });
     const auto next = std::find_if(rows.begin(), rows.end(), [&](const PredictRow& row) {
       return !is_plus(row) && row.is_chunked && !settled.contains(row.plan.get());
     });

@@ -38,7 +38,7 @@ std::string explorer_page(std::string_view empty_page, const ExplorerStart& star
   const std::size_t begin = empty_page.find(kBegin);
   const std::size_t end = begin == std::string_view::npos ? begin : empty_page.find(kEnd, begin);
   if (end == std::string_view::npos) {
-    throw ParseError("the empty page has no place for a network; accepted: gar.html as `make web` builds it");
+    throw ParseError("the empty page has no place for a network; expected gar.html as `make web` builds it");
   }
   std::string json = "{";
   if (!start.spec.empty()) {

@@ -40,7 +40,7 @@ void read_into(Found& found, const std::string& path) {
     found.profiles.emplace_back(name, parse_profile(profile.value().dump(), path));
   } else if (!schema.empty() && !schema.starts_with("gar.bench/")) {
     throw ParseError(
-        fmt::format("{}: its schema is \"{}\"; accepted: profiles and measurements (gar fit -o, --save), what gar "
+        fmt::format("{}: its schema is \"{}\"; expected profiles and measurements (gar fit -o, --save), what gar "
                     "bench and gar fit "
                     "print with --json, and the tables of gar bench, nccl-tests and osu_allreduce",
                     path, schema));

@@ -1,6 +1,7 @@
 // Simulated plans: which one is fastest, where the time goes, what limits each stage.
 #include <fmt/format.h>
 
+#include "gar/explain.hpp"
 #include "gar/explain_simulation.hpp"
 #include "gar/explain_topology.hpp"
 #include "gar/format.hpp"
@@ -20,14 +21,11 @@ Bar bar_of(const std::string& name, const Terms& terms) {
 void add_stages(ReportPage& page, const Topology& topology, const SimulatedPlan& plan) {
   std::vector<std::vector<std::string>> rows;
   for (const StageUse& stage : plan.simulation.stages) {
-    rows.push_back({stage.label,
-                    stage.is_exchange ? "exchange"
-                    : stage.is_gather ? "gather"
-                                      : "scatter",
+    rows.push_back({stage.label, std::string(phase_word(plan.is_explicit, stage.is_exchange, stage.is_gather)),
                     format_seconds(stage.begin), format_seconds(stage.end),
                     bottleneck_words(topology, stage, plan.num_chunks > 1)});
   }
-  page.table({"stage", "half", "begins", "ends", "limited by"}, rows);
+  page.table({"stage", "phase", "begins", "ends", "limited by"}, rows);
   rows.clear();
   for (const LinkUse& use : plan.simulation.links) {
     if (rows.size() == kMostLinks) break;

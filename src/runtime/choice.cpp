@@ -52,7 +52,7 @@ std::int64_t least_chunk(const Topology& topology, std::int64_t bytes) {
 /// Floats of a vector in the middle of a class.
 double middle_of(int size_class) { return 1.5 * std::ldexp(1.0, size_class - 1) / 4; }
 
-/// Bytes above all of a class whose middle has so many floats.
+/// Bytes above all of a class whose middle has this many floats.
 double end_of(double middle_floats) { return 4 * middle_floats * 2 / 1.5; }
 
 /// Equal for plans that do the same, whatever they are called.
@@ -116,7 +116,7 @@ void check_numbers(const CommunicatorOptions& options) {
         fmt::format("latency_bytes = {}: expected -1 (chosen) or a number of bytes", options.latency_bytes));
   }
   if (!(options.overlap > 0) || !std::isfinite(options.overlap)) {
-    throw InvalidArgument(fmt::format("overlap = {}: accepted is a factor above 0", options.overlap));
+    throw InvalidArgument(fmt::format("overlap = {}: expected a factor above 0", options.overlap));
   }
   if (!(options.explore_share >= 0 && options.explore_share <= 1)) {
     throw InvalidArgument(fmt::format("explore_share = {}: expected a share from 0 to 1", options.explore_share));
@@ -183,7 +183,7 @@ Chooser::Chooser(const CommunicatorOptions& options, const Topology& default_top
       throw PlanError(
           fmt::format("the plan is for {} ranks, but the communicator has {}", plan_->num_ranks, num_ranks));
     }
-    if (plan_->collective != Collective::kAllReduce) throw PlanError("accepted is the plan of an AllReduce");
+    if (plan_->collective != Collective::kAllReduce) throw PlanError("expected the plan of an AllReduce");
     const VerifyReport report = verify(*plan_);
     if (!report.ok) throw PlanError("the plan is wrong: " + report.problem);
   }
@@ -252,7 +252,7 @@ std::vector<ChosenPlan> Chooser::others(std::int64_t bytes, int most, const std:
   std::vector<std::string> names;
   if (!wanted.empty() && wanted != first.name) names.push_back(wanted);
   // What the model knows least about is worth a look: the gather of the transport, plans that end in exchanges, and
-  // where links suffer from incast a ring, in which nobody has a second sender.
+  // where links suffer from incast a ring, in which no rank has a second sender.
   if (end_of(floats) <= quick_.max_bytes) names.emplace_back(kGather);
   if (has_incast(topology_)) names.emplace_back(kRing);
   names.insert(names.end(), {"recursive-doubling", "recursive-multiplying"});

@@ -9,13 +9,13 @@ namespace gar {
 namespace {
 
 constexpr std::size_t kKept = 24;       // samples of a candidate: what is older does not count
-constexpr std::int64_t kFirstLook = 3;  // calls of a turn with somebody of whom nothing is known
-constexpr std::int64_t kShortLook = 3;  // with somebody who is slow
+constexpr std::int64_t kFirstLook = 3;  // calls of a turn with a candidate of which nothing is known
+constexpr std::int64_t kShortLook = 3;  // with a candidate that is slow
 constexpr std::int64_t kFreeLooks = 2;
 constexpr std::int64_t kToSecondLook = 64;  // calls before the second of them
-constexpr std::int64_t kLook = 8;           // with somebody who might win
+constexpr std::int64_t kLook = 8;           // with a candidate that might win
 constexpr std::int64_t kBetween = 8;        // calls of the incumbent between two looks, at least
-constexpr std::int64_t kHurry = 4;          // the same while somebody else seems to be faster
+constexpr std::int64_t kHurry = 4;          // the same while another candidate seems to be faster
 constexpr std::int64_t kLongest = 1024;     // calls of a turn
 constexpr int kLengthCodes = 16;
 // What a class may pay in any case. Calls of microseconds are so easily disturbed that few of them say nothing, and so
@@ -24,11 +24,11 @@ constexpr double kAllowanceS = 1e-3;
 constexpr double kSlow = 1.25;        // times the incumbent: needs few looks
 constexpr double kHopeless = 2;       // times the incumbent: needs hardly any
 constexpr double kAbsurd = 4;         // times the incumbent: where more cannot be paid for, two looks are enough
-constexpr std::int64_t kEnough = 12;  // counted calls of somebody who might win
+constexpr std::int64_t kEnough = 12;  // counted calls of a candidate that might win
 constexpr std::int64_t kEnoughOfSlow = 8;
 constexpr std::int64_t kEnoughOfHopeless = 6;
 constexpr std::int64_t kEnoughOfAbsurd = 2;
-constexpr std::int64_t kToElect = 6;  // counted calls before somebody becomes the incumbent
+constexpr std::int64_t kToElect = 6;  // counted calls before a candidate becomes the incumbent
 constexpr double kDrift = 1.3;        // ratio of times that is not the same any more
 constexpr int kStrangeTurns = 2;
 constexpr std::size_t kToJudge = 6;  // samples of a turn that says something about drift
@@ -148,7 +148,7 @@ bool Contest::can_pay(int candidate, std::int64_t num_calls) const {
   return paid_seconds_ + price <= options_.share * seconds_ + kAllowanceS;
 }
 
-/// The least comes first: those that seem to be faster than the incumbent, then those of whom nothing is known.
+/// The least comes first: those that seem to be faster than the incumbent, then those of which nothing is known.
 double Contest::urgency_of(int candidate) const {
   const double usual = (1 - options_.margin) * worth(entries_[static_cast<std::size_t>(incumbent_)]);
   const double known = worth(entries_[static_cast<std::size_t>(candidate)]);

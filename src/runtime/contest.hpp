@@ -6,13 +6,13 @@
 // follows (encode), so that all ranks do the same without knowing each other's times. What is here is arithmetic: no
 // clock, no transport.
 //
-// One candidate is the incumbent: first the model's choice, or what an earlier job found. It runs whenever nobody else
-// does. The others are looked at:
+// One candidate is the incumbent: first the model's choice, or what an earlier job found. It runs whenever no other
+// candidate does. The others are looked at:
 //   - twice each, three calls long, whatever comes of it: nothing is known of them before, and one look alone may have
 //     met a moment in which the machine did something else;
 //   - then again, as long as the ledger can pay for it and they might win. The ledger has earned `share` of all time
 //     that was spent in calls of this class, and a millisecond, and pays what a look takes longer than the incumbent
-//     would have. Those that seem to be faster than the incumbent come first, before those of whom nothing is known.
+//     would have. Those that seem to be faster than the incumbent come first, before those of which nothing is known.
 // A candidate is worth the lower quartile of its last calls: what disturbs a call makes it longer, never shorter. It
 // becomes the incumbent when that is less than the incumbent's by `margin`, and when there are enough calls. When all
 // have been looked at often enough, the contest is settled, and the incumbent runs in ever longer turns. It is opened
@@ -57,9 +57,9 @@ class Contest {
   /// counts as settled until the incumbent turns out to take another time; empty: nothing is known.
   Contest(int num_candidates, int incumbent, std::vector<double> expected_s, const ContestOptions& options);
 
-  /// A call of the present turn, other than the last, has taken so long on rank 0.
+  /// A call of the present turn, other than the last, has taken this long on rank 0.
   void add(double seconds);
-  /// That many calls of the incumbent have run that nobody has timed.
+  /// This many calls of the incumbent have run untimed.
   void add_untimed(std::int64_t num_calls);
   /// The last call of the present turn begins, and carries the answer: the next turn.
   Turn next();
@@ -80,7 +80,7 @@ class Contest {
     std::vector<double> samples;  ///< the last ones
     std::int64_t num_counted = 0;
     std::int64_t num_looks = 0;
-    std::int64_t num_free = 0;  ///< looks that nobody had to pay for
+    std::int64_t num_free = 0;  ///< looks that cost nothing
     double guess = -1;          ///< where there are no samples: what was known before; -1: nothing
   };
 

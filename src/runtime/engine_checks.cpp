@@ -100,8 +100,8 @@ void Engine::check(const CollectiveCall& call) const {
                                       call.in == nullptr ? "in" : "out", call.count));
   }
   if (call.collective != Collective::kAllGather && !is_supported(call.type, call.op)) {
-    throw InvalidArgument(fmt::format("{}: {} of {}; accepted for {} are sum, prod, min and max", name,
-                                      to_string(call.op), to_string(call.type), to_string(call.type)));
+    throw InvalidArgument(fmt::format("{}: {} of {}; expected sum, prod, min or max for {}", name, to_string(call.op),
+                                      to_string(call.type), to_string(call.type)));
   }
   if (call.count > 0 && call.collective != Collective::kAllGather &&
       !transport_->compute().supports(call.type, call.op)) {

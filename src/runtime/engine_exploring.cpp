@@ -83,7 +83,8 @@ std::shared_ptr<ExploredClass> Engine::make_class(int size_class, bool has_nativ
   return out;
 }
 
-/// Before an operation of the class: what was quiet so long begins to explore. All ranks have counted the same calls.
+/// Before an operation of the class: one that was quiet until now begins to explore. All ranks have counted the same
+/// calls.
 void Engine::wake(ExploredClass& explored) {
   if (explored.num_quiet == 0 || explored.num_done < explored.num_quiet) return;
   explored.num_quiet = 0;

@@ -6,7 +6,8 @@ namespace gar {
 
 namespace {
 
-// Results larger than this are written past the caches: nothing of them would stay there anyway.
+// Results larger than this are written with streaming stores, which bypass the caches: nothing of them would stay there
+// anyway.
 constexpr std::int64_t kStreamingBytes = 4 << 20;
 
 }  // namespace

@@ -88,7 +88,7 @@ double time_long(NetworkProbe& probe, const Neighbours& neighbours) {
   return *std::min_element(times.begin(), times.end());
 }
 
-/// Of short messages, one to each of the next `messages` groups. Ranks are coupled: who is late finds the messages of
+/// Of short messages, one to each of the next `messages` groups. Ranks are coupled: a late rank finds the messages of
 /// several rounds there already, and the others have waited for it. So it is the mean of the rounds that counts; the
 /// less of two, because what disturbs the machine only makes it longer.
 double time_short(NetworkProbe& probe, const Level& level, std::size_t messages, int rounds) {

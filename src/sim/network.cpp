@@ -17,7 +17,7 @@ namespace {
 void check_factor(double factor, const std::string& what) {
   if (factor >= 1 / kMaxFactor && factor <= kMaxFactor) return;
   throw InvalidArgument(
-      fmt::format("{} of {} in all is not accepted; {:g} to {:g} is", what, factor, 1 / kMaxFactor, kMaxFactor));
+      fmt::format("{} of {} in all; expected {:g} to {:g}", what, factor, 1 / kMaxFactor, kMaxFactor));
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ Network::Network(const Topology& topology, const SimulationOptions& options)
   for (const SlowServer& slow : options.slow_servers) add_slow_server(slow);
   for (const LinkCondition& link : options.links) add_condition(link);
   if (!(options.jitter >= 0) || !(options.jitter <= kMaxJitter)) {
-    throw InvalidArgument(fmt::format("jitter {} is not accepted; 0 to {} is", options.jitter, kMaxJitter));
+    throw InvalidArgument(fmt::format("jitter {}: expected 0 to {}", options.jitter, kMaxJitter));
   }
 }
 
@@ -60,11 +60,11 @@ void Network::add_condition(const LinkCondition& link) {
   const std::string name = topology_.instance_name(link.node.rank, link.node.depth);
   if (!(link.capacity >= 0) || !std::isfinite(link.capacity)) {
     throw InvalidArgument(
-        fmt::format("link of {}: a capacity of {} is not accepted; 0 (failed) and more are", name, link.capacity));
+        fmt::format("link of {}: a capacity of {}; expected 0 (failed) or more", name, link.capacity));
   }
   if (!(link.background >= 0) || !(link.background < 1)) {
     throw InvalidArgument(
-        fmt::format("link of {}: a background load of {} is not accepted; 0 to below 1 is", name, link.background));
+        fmt::format("link of {}: a background load of {}; expected 0 to below 1", name, link.background));
   }
   for (const bool is_down : {false, true}) {
     if (!(is_down ? link.down : link.up)) continue;
@@ -73,8 +73,8 @@ void Network::add_condition(const LinkCondition& link) {
     if (condition.scale != 0) check_factor(condition.scale, fmt::format("link of {}: a capacity", name));
     condition.background += link.background;
     if (!(condition.background <= 1 - 1 / kMaxFactor)) {
-      throw InvalidArgument(fmt::format("link of {}: background loads of {} in all are not accepted; below 1 is", name,
-                                        condition.background));
+      throw InvalidArgument(
+          fmt::format("link of {}: background loads of {} in all; expected below 1", name, condition.background));
     }
   }
   marked_instances_.push_back(instance);

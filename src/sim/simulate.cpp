@@ -27,11 +27,10 @@ void check(const Plan& plan, const Topology& topology, double size_floats, const
                                 plan.num_ranks, topology.name(), topology.num_servers()));
   }
   if (!(options.tolerance >= 0 && options.tolerance <= kMaxTolerance)) {
-    throw InvalidArgument(
-        fmt::format("a tolerance of {} is not accepted; 0 to {:g} is", options.tolerance, kMaxTolerance));
+    throw InvalidArgument(fmt::format("a tolerance of {}: expected 0 to {:g}", options.tolerance, kMaxTolerance));
   }
   if (!(size_floats >= 0 && size_floats <= kMaxFloats)) {
-    throw InvalidArgument(fmt::format("a vector of {} floats is not accepted; 0 to {:g} is", size_floats, kMaxFloats));
+    throw InvalidArgument(fmt::format("a vector of {} floats: expected 0 to {:g}", size_floats, kMaxFloats));
   }
 }
 

@@ -134,9 +134,8 @@ class Effects {
     }
     link.background += condition.value;
     if (link.background >= 1) {
-      throw InvalidArgument(
-          fmt::format("{}: with the other flags nothing of that link is left; shares below 1 in all are accepted",
-                      condition.source));
+      throw InvalidArgument(fmt::format(
+          "{}: with the other flags nothing of that link is left; expected shares below 1 in all", condition.source));
     }
   }
 

@@ -51,7 +51,7 @@ Topology regular(std::string name, const char* root_name, const std::vector<Leve
 
 void check_positive(std::int64_t value, const char* what) {
   if (value < 1 || value > kMaxServers) {
-    throw InvalidArgument(fmt::format("{} is {}; 1 to {} are accepted", what, value, kMaxServers));
+    throw InvalidArgument(fmt::format("{} is {}; expected 1 to {}", what, value, kMaxServers));
   }
 }
 
@@ -91,7 +91,7 @@ Topology make_leaf_spine(std::int64_t spines, std::int64_t leaves, std::int64_t 
 Topology make_fat_tree(std::int64_t k, const PaperParams& params) {
   std::string name = fmt::format("fattree:{}", k);
   check_positive(k, "k");
-  if (k % 2 != 0) throw InvalidArgument(fmt::format("k is {}; an even number of ports is accepted", k));
+  if (k % 2 != 0) throw InvalidArgument(fmt::format("k is {}; expected an even number of ports", k));
   const std::int64_t half = k / 2;
   return regular(std::move(name), "root",
                  {{"pod", k, bundle(params.inner_link, half * half)},

@@ -97,10 +97,10 @@ struct LevelWords {
 };
 
 [[noreturn]] void reject_sense(const std::string& problem) {
-  throw InvalidArgument(fmt::format("behind '@' it {}", problem));
+  throw InvalidArgument(fmt::format("after '@' it {}", problem));
 }
 [[noreturn]] void reject_words(const std::string& problem) {
-  throw InvalidArgument(fmt::format("behind '@' it {}; expected {}", problem, accepted_link_words()));
+  throw InvalidArgument(fmt::format("after '@'{}; expected {}", problem, accepted_link_words()));
 }
 
 std::string in_small_letters(std::string_view text) {
@@ -138,7 +138,7 @@ void add_word(std::string_view word, LevelWords& out) {
     return;
   }
   const std::optional<double> latency = latency_of(word);
-  if (!latency) reject_words(fmt::format("has '{:.40}'{}", word, suggestion_for(word)));
+  if (!latency) reject_words(fmt::format(", '{:.40}' is not known{}", word, suggestion_for(word)));
   if (out.is_own_latency) reject_sense("says the latency of one level twice; expected it once");
   out.latency = latency;
   out.is_own_latency = true;
@@ -150,7 +150,7 @@ LevelWords level_words(std::string_view words) {
     add_word(words.substr(begin, end - begin), out);
     begin = end + 1;
   }
-  if (!out.beta) reject_words(fmt::format("says no speed of the links in '{:.40}'", words));
+  if (!out.beta) reject_words(fmt::format(" it gives no link speed in '{:.40}'", words));
   return out;
 }
 

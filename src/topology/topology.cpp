@@ -58,7 +58,7 @@ struct FormHash {
 void append_run(std::vector<ChildRun>& runs, ChildRun run) {
   if (!runs.empty() && runs.back().node == run.node) {
     if (run.count > std::numeric_limits<std::int64_t>::max() - runs.back().count) {
-      throw InvalidArgument(fmt::format("too many children in a row; at most {} servers are accepted", kMaxServers));
+      throw InvalidArgument(fmt::format("too many children in a row; expected at most {} servers", kMaxServers));
     }
     runs.back().count += run.count;
   } else {
@@ -117,7 +117,7 @@ std::vector<NodeId> children_first(const std::vector<Node>& nodes, NodeId root) 
 double checked(double value, double most, const char* field, const Node& node) {
   if (!(value >= 0 && value <= most)) {
     throw InvalidArgument(
-        fmt::format("node '{}': {} is {}; a number from 0 to {:g} is accepted", node.name, field, value, most));
+        fmt::format("node '{}': {} is {}; expected a number from 0 to {:g}", node.name, field, value, most));
   }
   return value < kLeastParameter ? 0 : value;
 }
@@ -198,7 +198,7 @@ void check_siblings(const Node& parent, const std::unordered_map<std::string_vie
 Topology::Topology(std::string name, std::vector<Node> nodes, NodeId root) : name_(std::move(name)) {
   if (nodes.empty()) throw InvalidArgument("a topology needs at least one server; there are no nodes");
   if (nodes.size() > static_cast<std::size_t>(std::numeric_limits<NodeId>::max())) {
-    throw InvalidArgument(fmt::format("{} distinct nodes; at most 2^31 - 1 are accepted", nodes.size()));
+    throw InvalidArgument(fmt::format("{} distinct nodes; expected at most 2^31 - 1", nodes.size()));
   }
   if (root < 0 || index(root) >= nodes.size()) {
     throw InvalidArgument(
@@ -215,7 +215,7 @@ Topology::Topology(std::string name, std::vector<Node> nodes, NodeId root) : nam
     for (const ChildRun& run : node.children) {
       if (run.count < 1) {
         throw InvalidArgument(
-            fmt::format("node '{}': a child is repeated {} times; at least 1 is accepted", node.name, run.count));
+            fmt::format("node '{}': a child is repeated {} times; expected at least 1", node.name, run.count));
       }
       append_run(runs, {new_id[index(run.node)], run.count});
     }
@@ -252,8 +252,8 @@ void Topology::count(NodeId id) {
     const std::int64_t below = num_servers(run.node);
     if (run.count > (kMaxServers - servers) / below) {
       throw InvalidArgument(
-          fmt::format("below '{}' are more than {} servers (there are {} x '{}' with {} each); at "
-                      "most {} are accepted",
+          fmt::format("below '{}' are more than {} servers (there are {} x '{}' with {} each); "
+                      "expected at most {}",
                       node.name, kMaxServers, run.count, nodes_[index(run.node)].name, below, kMaxServers));
     }
     servers += run.count * below;
@@ -263,7 +263,7 @@ void Topology::count(NodeId id) {
   }
   if (height > kMaxDepth) {
     throw InvalidArgument(
-        fmt::format("'{}' has more than {} levels below it; at most {} are accepted", node.name, kMaxDepth, kMaxDepth));
+        fmt::format("'{}' has more than {} levels below it; expected at most {}", node.name, kMaxDepth, kMaxDepth));
   }
   num_servers_.push_back(servers);
   num_switches_.push_back(switches);
@@ -343,7 +343,7 @@ std::string Topology::instance_name(std::int64_t rank, int depth) const {
   check_rank(*this, rank);
   const auto refuse = [&](int levels) {
     throw InvalidArgument(
-        fmt::format("there is no node at depth {} above rank {}; 0 to {} are accepted", depth, rank, levels));
+        fmt::format("there is no node at depth {} above rank {}; expected 0 to {}", depth, rank, levels));
   };
   if (depth < 0) refuse(height(root_));
   if (depth == 0) return node(root_).name;

@@ -82,7 +82,7 @@ limited "$gar" bench --device cuda --local 2 -b 1MiB -e 1MiB -n 3 -w 1 --algo cp
 grep -q '^# bound: ' out.txt || fail "no word about the bound: $(cat out.txt)"
 code=0
 limited "$gar" bench --device cuda --local 2 -d int16 -b 4KB -e 4KB >out.txt 2>err.txt || code=$?
-if ((code != 2)) || ! grep -q 'does not go with --device cuda' err.txt; then fail "int16: exit code $code: $(cat err.txt)"; fi
+if ((code != 2)) || ! grep -q 'cannot be combined with --device cuda' err.txt; then fail "int16: exit code $code: $(cat err.txt)"; fi
 
 # The memory alone, and with the transport; profiles can be read again and laid over networks.
 limited "$gar" fit --device cuda --budget 5s -o alone.json >out.txt 2>err.txt || fail "fit, alone: $? $(cat out.txt err.txt)"

@@ -117,7 +117,7 @@ grep -qx 0 "$work/err" || fail "srun did not get GAR_MIN_BYTES=0"
 # What is refused.
 expect 2 '' 'nothing to run' --check
 expect 2 '' 'nothing to run' --check --
-expect 2 '' 'not known here: --quiet' --quiet mpirun.o ./p
+expect 2 '' 'unknown option or argument: --quiet' --quiet mpirun.o ./p
 expect 2 '' 'which MPI does srun start?' -- srun ./p
 # Programs are told from launchers by their names, and never asked for their version.
 cat >"$work/bin/program" <<END

@@ -76,4 +76,4 @@ harmless demo.html
 grep -q 'in the simulator' demo.html || fail "no simulation"
 code=0
 "$gar" report "$root/data/topologies/sym384.json" -o d.html 2>err || code=$?
-[[ $code == 3 && ! -e d.html ]] && grep -q 'accepted: profiles and measurements' err || fail "exit code $code: $(cat err)"
+[[ $code == 3 && ! -e d.html ]] && grep -q 'expected profiles and measurements' err || fail "exit code $code: $(cat err)"

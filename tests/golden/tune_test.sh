@@ -28,7 +28,7 @@ limited "$gar" profile show --json "$file" >shown.json || fail "profile show --j
 cmp "$file" shown.json || fail "profile show --json prints another document"
 
 # Once more, another size: the old ones stay. A document on standard output.
-limited "$gar" tune --local 2 --transport threads --sizes 64KiB --json >out.json || fail "--json: exit code $?"
+limited "$gar" tune --local 2 --transport threads --count 16384 --json >out.json || fail "--json: exit code $?"
 grep -q '"schema": "gar.decisions/1"' out.json || fail "no document: $(cat out.json)"
 [[ $(grep -c '"from_bytes"' "$file") == 4 ]] || fail "not four size classes: $(cat "$file")"
 
@@ -46,7 +46,8 @@ GAR_DECISIONS=0 limited "$gar" tune --local 2 --transport threads --sizes 8 >out
 grep -q '^# not kept' out.txt || fail "it is not said that nothing is kept: $(cat out.txt)"
 
 # The command line.
-for arguments in "--local 1" "--sizes 0" "--sizes x" "--sizes ," "--local 0" "--transport nccl" "--mpi lam"; do
+for arguments in "--local 1" "--sizes 0" "--sizes x" "--sizes ," "--count x" "--count 0" "--count 8 --size 8" "--local 0" "--local 2000" \
+  "--calls 0" "--transport nccl" "--mpi lam"; do
   code=0
   # shellcheck disable=SC2086
   "$gar" tune --transport threads $arguments >out.txt 2>err.txt || code=$?

@@ -47,6 +47,7 @@ for flavour in "${flavours[@]}"; do
   [[ $(grep -c '^gar: rank 0 of 3: [0-9]* calls taken over' err) == 1 ]] || fail "$flavour: not one table"
   grep -Eq '^gar: MPI_Allreduce .* 3 .* over shm' err || fail "$flavour: no row for MPI_Allreduce"
   grep -Eq '^gar: MPI_Allgather ' err || fail "$flavour: no row for MPI_Allgather"
+  grep -q '^gar: expected: by parameters measured in MPI_Init, rough' err || fail "$flavour: it is not said what the expected times are by"
   for function in MPI_Allreduce MPI_Iallreduce MPI_Reduce_scatter_block; do
     grep -Eq "^gar: left to .*: [0-9]+ x $function, .*operator" err || fail "$flavour: no reason for $function"
   done

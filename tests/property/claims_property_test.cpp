@@ -163,7 +163,7 @@ TEST(Chunks, AreNotAFewBytesLong) {
     server.name = "server";
     server.alpha = 1e-9;
     server.uplink = {1e-6, 0, 99};
-    server.server = {1e-10, 1e-10, mu};
+    server.server = {1e-6, 1e-10, mu};  // adding takes a part of the time that chunks can hide
     Node root;
     root.name = "root";
     root.children = {{0, 8}};

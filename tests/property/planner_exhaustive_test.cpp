@@ -86,7 +86,7 @@ std::vector<Plan> short_plans(const Topology& topology, double size) {
   return out;
 }
 
-/// The best plan of the whole space, in its best number of chunks.
+/// The best plan of the whole space, each of them in the number of chunks that gentree+ takes.
 struct Best {
   double seconds = std::numeric_limits<double>::infinity();
   Plan plan;
@@ -98,7 +98,7 @@ Best best_of_space(const Topology& topology, double size) {
   const auto offer = [&](std::vector<Plan> plans) {
     for (Plan& plan : plans) {
       const PricedPlan priced(plan, topology, kOverlap);
-      plan.num_chunks = priced.best_chunks(size, chunk_limit(topology, size));
+      plan.num_chunks = priced.few_chunks(size, chunk_limit(topology, size));
       const double seconds = priced.pipelined_cost(size, plan.num_chunks).total();
       if (seconds < best.seconds) best = {seconds, std::move(plan)};
     }
@@ -117,6 +117,17 @@ double least_by_scan(const PricedPlan& priced, const Topology& topology, double 
   for (std::int64_t k = 1; k <= chunk_limit(topology, size); ++k)
     least = std::min(least, priced.pipelined_cost(size, k).total());
   return least;
+}
+
+/// Fewer chunks than few_chunks() says cost more than a thousandth more than the best number of them.
+void expect_few(const PricedPlan& priced, const Topology& topology, double size, double best) {
+  constexpr double kAllowed = 1.001;
+  constexpr std::int64_t kMostTried = 1000;
+  const std::int64_t few = priced.few_chunks(size, chunk_limit(topology, size));
+  EXPECT_LE(priced.pipelined_cost(size, few).total(), kAllowed * best * (1 + kTolerance));
+  for (std::int64_t k = 1; k < std::min(few, kMostTried); ++k) {
+    ASSERT_GT(priced.pipelined_cost(size, k).total(), kAllowed * best * (1 - kTolerance)) << k << " of " << few;
+  }
 }
 
 void check(const Topology& topology, double size) {
@@ -259,6 +270,7 @@ TEST(PlannerExhaustive, BestChunksIsTheBestOfAll) {
       const double found = priced.pipelined_cost(size, priced.best_chunks(size, chunk_limit(topology, size))).total();
       EXPECT_LE(found, least_by_scan(priced, topology, size) * (1 + kTolerance))
           << plan.algorithm << ": " << words(plan);
+      expect_few(priced, topology, size, found);
     }
     if (HasFailure()) return;
   }

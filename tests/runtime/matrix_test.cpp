@@ -16,6 +16,7 @@
 #include "support/configurations.hpp"
 #include "support/rank_groups.hpp"
 #include "support/seed.hpp"
+#include "support/slow_build.hpp"
 
 namespace gar {
 namespace {
@@ -64,6 +65,9 @@ TEST_P(Matrix, IsRight) {
   const Via via = std::get<0>(GetParam());
   const int num_ranks = std::get<1>(GetParam());
   if (test::scale() == test::Scale::kSmall && (num_ranks == 7 || num_ranks > 8)) GTEST_SKIP() << "GAR_TEST_SMALL";
+  if (test::scale() == test::Scale::kSmall && test::kHasThreadSanitizer && num_ranks > 4) {
+    GTEST_SKIP() << "GAR_TEST_SMALL: four threads show the races of eight";
+  }
   const auto seed = static_cast<std::uint64_t>(num_ranks) * 2 + (via == Via::kThreads ? 0 : 1);
   const std::vector<Configuration> all =
       test::configurations(num_ranks, test::seed(seed), test::scaled<std::size_t>(1, 1, 3));

@@ -14,6 +14,7 @@
 #include "support/configurations.hpp"
 #include "support/rank_groups.hpp"
 #include "support/seed.hpp"
+#include "support/slow_build.hpp"
 
 namespace gar {
 namespace {
@@ -79,7 +80,7 @@ class Sequence {
 class Sequences : public ::testing::TestWithParam<Via> {};
 
 TEST_P(Sequences, AreRight) {
-  const std::uint64_t num_sequences = test::scaled<std::uint64_t>(15, 40, 2000);
+  const std::uint64_t num_sequences = test::scaled<std::uint64_t>(test::kHasThreadSanitizer ? 6 : 15, 40, 2000);
   std::mt19937_64 random(test::seed(GetParam() == Via::kThreads ? 1 : 2));
   for (std::uint64_t i = 0; i < num_sequences; ++i) {
     const std::uint64_t seed = random();

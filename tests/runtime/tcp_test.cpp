@@ -155,6 +155,14 @@ TEST(TcpFaults, OptionsThatDifferAreFoundOut) {
   for (const std::string& text : test::run_tcp(3, TcpPath::kMessages, body)) {
     EXPECT_NE(text.find("rank 1 has another algorithm"), std::string::npos) << text;
   }
+  const auto overlaps = [&](Member& member) {
+    CommunicatorOptions options = options_of("", member.size);
+    if (member.rank == 2) options.overlap = 1.25;
+    member.communicator(options);
+  };
+  for (const std::string& text : test::run_tcp(3, TcpPath::kMessages, overlaps)) {
+    EXPECT_NE(text.find("rank 2 has another overlap (GAR_TOPOLOGY) than rank 0"), std::string::npos) << text;
+  }
 }
 
 /// AllReduces until something happens. `seen[0]` counts them on rank 0, `seen[1]` the ranks that have failed.

@@ -12,6 +12,12 @@ inline constexpr bool kIsSlowBuild = true;
 inline constexpr bool kIsSlowBuild = false;
 #endif
 
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kHasThreadSanitizer = true;
+#else
+inline constexpr bool kHasThreadSanitizer = false;
+#endif
+
 template <class T>
 constexpr T in_slow_build(T few, T otherwise) {
   return kIsSlowBuild ? few : otherwise;

@@ -6,15 +6,14 @@
 namespace gar::cli {
 
 void add_model_options(CLI::App& verb, ModelArgs& args) {
-  verb.add_option(
-          "--model", args.model,
-          "Cost model: genmodel; paper, without what handling a message costs (mu); or abc, which knows neither "
-          "that nor incast nor memory access")
+  verb.add_option("--model", args.model,
+                  "Cost model: genmodel; paper, without the cost per message (mu); or abc, also without incast and "
+                  "memory access")
       ->type_name("M")
       ->check(CLI::IsMember({"genmodel", "paper", "abc"}))
       ->capture_default_str();
   verb.add_option("--incast-degree", args.degree,
-                  "What w counts on a link: its senders, or all participants as in the paper's formulas")
+                  "What incast counts on a link: its senders, or all participants as in the paper's formulas")
       ->type_name("W")
       ->check(CLI::IsMember({"senders", "participants"}))
       ->capture_default_str();

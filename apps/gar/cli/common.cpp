@@ -84,7 +84,8 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int
     for (const CLI::Option* option : app.get_options()) {
       if (!option->get_lnames().empty()) flags.push_back("--" + option->get_lnames().front());
     }
-    return fmt::format("not known here: {}; expected {}", fmt::join(app.remaining(), " "), fmt::join(flags, " "));
+    return fmt::format("unknown option or argument: {}; expected {}", fmt::join(app.remaining(), " "),
+                       fmt::join(flags, " "));
   }
   return error.what();
 }
@@ -190,6 +191,11 @@ int run_program(CLI::App& program, Context& context, int given_argc, const char*
     print_hint(program);
     return kExitUsage;
   }
+  for (const CLI::App* verb : program.get_subcommands({})) {  // gar topo: what gar topo --help prints
+    if (argc != 2 || verb->get_name() != argv[1] || verb->get_require_subcommand_min() == 0) continue;
+    print(verb->help(program.get_name()));
+    return kExitUsage;
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
@@ -212,7 +218,7 @@ void add_color_option(CLI::App& app, Context& context) {
                            : when == "never" ? ColorMode::kNever
                                              : ColorMode::kAuto;
          },
-         "Colour the output; auto is a terminal without NO_COLOR")
+         "Colour the output; auto: on a terminal, unless NO_COLOR is set")
       ->check(CLI::IsMember(std::vector<std::string>{"auto", "always", "never"}))
       ->type_name("WHEN");
 }
@@ -259,6 +265,16 @@ std::vector<VectorSize> vector_sizes(const SizeArgs& args) {
     for (const std::int64_t count : parse_count_list("--count", args.count, factor)) {
       out.push_back(vector_size_of_count("--count", fmt::to_string(count), dtype));
     }
+  }
+  return out;
+}
+
+std::vector<std::int64_t> float_vector_bytes(const std::string& sizes, const std::string& counts) {
+  if (!sizes.empty() && !counts.empty()) throw UsageError("only one of --size and --count is needed");
+  if (counts.empty()) return parse_bytes_list("--sizes", sizes);
+  std::vector<std::int64_t> out;
+  for (const std::int64_t count : parse_count_list("--count", counts)) {
+    out.push_back(vector_size_of_count("--count", fmt::to_string(count), DataType::kFloat32).bytes);
   }
   return out;
 }

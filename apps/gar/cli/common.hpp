@@ -57,7 +57,7 @@ void add_color_option(CLI::App& app, Context& context);
 void add_output_options(CLI::App& verb, Context& context);
 /// Adds `--greek`.
 void add_greek_option(CLI::App& verb, Context& context);
-/// Adds `--csv`, which does not go with `--json`.
+/// Adds `--csv`, which cannot be combined with `--json`.
 void add_csv_option(CLI::App& verb, Context& context);
 
 /// `--size`, `--count`, `--dtype` and `-f` as typed.
@@ -73,6 +73,8 @@ struct SizeArgs {
 void add_size_options(CLI::App& verb, SizeArgs& args);
 /// One size or several: lists and ranges. Throws UsageError.
 std::vector<VectorSize> vector_sizes(const SizeArgs& args);
+/// Bytes of vectors of floats: `--size` or, in elements, `--count`, one of which is empty. Throws UsageError.
+std::vector<std::int64_t> float_vector_bytes(const std::string& sizes, const std::string& counts);
 /// `--factor`, or the usual one. Throws UsageError.
 std::int64_t size_factor(const std::string& text);
 /// `--ranks`. Throws UsageError.

@@ -32,7 +32,7 @@ void become_program_of(Device device) {
   if (access(path.c_str(), X_OK) != 0) {
     throw std::runtime_error(
         fmt::format("--device cuda: built without CUDA; build with -DGAR_WITH_CUDA=ON where nvcc is, which makes the "
-                    "program gar-cuda beside gar, in {}",
+                    "program gar-cuda next to gar, in {}",
                     own_path().parent_path().string()));
   }
   std::vector<std::string> words = own_arguments();

@@ -16,7 +16,7 @@ Device parse_device(const std::string& text);
 void become_program_of(Device device);
 
 inline constexpr const char* kNoGpusUnderMpirun =
-    "--device cuda does not go with mpirun; expected --local N, processes of this host";
+    "--device cuda cannot be combined with mpirun; expected --local N, processes of this host";
 
 /// Has this host a GPU that this program, or gar-cuda beside it, can use?
 bool can_use_cuda();

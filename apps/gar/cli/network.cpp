@@ -9,8 +9,7 @@
 
 namespace gar::cli {
 void add_profile_option(CLI::App& verb, std::string& path) {
-  verb.add_option("-p,--profile", path,
-                  "Measured parameters, as gar fit writes them: of their own network, or laid over T")
+  verb.add_option("-p,--profile", path, "A profile written by gar fit; with -t its parameters replace those of T")
       ->type_name("FILE");
 }
 

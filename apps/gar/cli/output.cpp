@@ -164,8 +164,26 @@ std::vector<std::size_t> Table::widths() const {
   return out;
 }
 
+// The rows that say something in these columns beside their keys. Where the first key, which stands for all rows of its
+// group, is that of a row without anything, the next row of the group has it.
+std::vector<std::vector<Cell>> Table::rows_with_more_than_keys(const Shown& shown) const {
+  std::vector<std::vector<Cell>> out;
+  Cell group("");
+  for (const std::vector<Cell>& row : rows_) {
+    if (!row.front().text.empty()) group = row.front();
+    if (std::all_of(shown.begin(), shown.end(), [&](std::size_t c) { return c < num_keys_ || row[c].text.empty(); })) {
+      continue;
+    }
+    out.push_back(row);
+    if (!group.text.empty()) out.back().front() = group;
+    group.text.clear();
+  }
+  return out;
+}
+
 // Some of the columns. The text of the last one is broken where the line would be longer than `most`.
-std::string Table::lines(const Shown& shown, std::size_t most, bool color) const {
+std::string Table::lines(const Shown& shown, const std::vector<std::vector<Cell>>& rows, std::size_t most,
+                         bool color) const {
   const std::vector<std::size_t> width = widths();
   std::size_t before_last = 0;
   for (std::size_t i = 0; i + 1 < shown.size(); ++i) before_last += width[shown[i]] + 2;
@@ -192,14 +210,14 @@ std::string Table::lines(const Shown& shown, std::size_t most, bool color) const
   std::vector<Cell> titles;
   for (const Column& column : columns_) titles.emplace_back(column.title, Paint::kBold);
   add_line(titles);
-  for (const auto& row : rows_) add_line(row);
+  for (const auto& row : rows) add_line(row);
   return out;
 }
 
 std::string Table::to_string(bool color) const {
   Shown all(columns_.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  return lines(all, std::string::npos, color);
+  return lines(all, rows_, std::string::npos, color);
 }
 
 std::string Table::folded(bool color) const {
@@ -226,8 +244,11 @@ std::string Table::folded(bool color) const {
     used += width[c] + (blocks.back().empty() ? 0 : 2);
     blocks.back().push_back(c);
   }
-  std::string out;
-  for (const Shown& shown : blocks) out += (out.empty() ? "" : "\n") + lines(shown, most, color);
+  std::string out = lines(blocks.front(), rows_, most, color);
+  for (std::size_t i = 1; i < blocks.size(); ++i) {
+    const std::vector<std::vector<Cell>> rows = keeps_empty_rows_ ? rows_ : rows_with_more_than_keys(blocks[i]);
+    if (!rows.empty()) out += "\n" + lines(blocks[i], rows, most, color);
+  }
   return out;
 }
 

@@ -51,18 +51,23 @@ class Table {
       : columns_(std::move(columns)), num_keys_(num_keys) {}
   /// Cells from the left; missing ones stay empty. Texts are escaped (gar::escaped).
   void add_row(std::vector<Cell> cells);
+  /// folded() leaves no row out: the keys are a drawing, whose lines hang together.
+  void keep_empty_rows() { keeps_empty_rows_ = true; }
   /// The lines, each with its end of line and without blanks before it.
   [[nodiscard]] std::string to_string(bool color) const;
-  /// The same in lines that fit the terminal: columns that do not come below the others with the keys again, and a
-  /// text that is too wide for its column is broken at blanks.
+  /// The same in lines that fit the terminal: columns that do not come below the others with the keys again, without
+  /// the rows that are empty there, and a text that is too wide for its column is broken at blanks.
   [[nodiscard]] std::string folded(bool color) const;
 
  private:
   using Shown = std::vector<std::size_t>;  // columns, from the left
   [[nodiscard]] std::vector<std::size_t> widths() const;
-  [[nodiscard]] std::string lines(const Shown& shown, std::size_t most, bool color) const;
+  [[nodiscard]] std::vector<std::vector<Cell>> rows_with_more_than_keys(const Shown& shown) const;
+  [[nodiscard]] std::string lines(const Shown& shown, const std::vector<std::vector<Cell>>& rows, std::size_t most,
+                                  bool color) const;
   std::vector<Column> columns_;
   std::size_t num_keys_;
+  bool keeps_empty_rows_ = false;
   std::vector<std::vector<Cell>> rows_;
 };
 

@@ -42,8 +42,8 @@ void check_count(std::int64_t count) {
   const double available = available_bytes();
   if (available < 0 || needed <= 0.9 * available) return;
   throw UsageError(fmt::format(
-      "--count {}: {} vectors of {} do not fit the {} of memory that are free; accepted here: up to {}",
-      format_count(count), kMaxCalcFanIn + 1, format_bytes(4.0 * static_cast<double>(count)), format_bytes(available),
+      "--count {}: {} vectors of {} do not fit the {} of memory that are free; expected up to {}", format_count(count),
+      kMaxCalcFanIn + 1, format_bytes(4.0 * static_cast<double>(count)), format_bytes(available),
       format_count(static_cast<std::int64_t>(0.9 * available / (4 * (kMaxCalcFanIn + 1))))));
 }
 

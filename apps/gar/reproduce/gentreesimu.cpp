@@ -153,6 +153,8 @@ std::vector<NotDerived> not_derived(const std::vector<SimuColumn>& columns) {
   };
 }
 
+constexpr const char* kRingNote = "note 1";
+
 constexpr const char* kFoundFrom =
     "All five laws were found from the cells that they are checked on here: they say how the paper's numbers come "
     "about, and "
@@ -315,7 +317,7 @@ std::string percent_text(double error, int digits) {
   return rounded == 0 ? fmt::format("{:.{}f}%", 0.0, digits) : fmt::format("{:+.{}f}%", rounded, digits);
 }
 
-void add_rows(Table& table, const SimuColumn& column) {
+void add_rows(Table& table, const SimuColumn& column, bool is_tree) {
   const auto fastest = std::min_element(column.cells.begin(), column.cells.end(),
                                         [](const SimuCell& a, const SimuCell& b) { return a.simulated < b.simulated; });
   bool is_first = true;
@@ -334,6 +336,7 @@ void add_rows(Table& table, const SimuColumn& column) {
     row.emplace_back(seconds_text(speedup, 2));
     row.emplace_back(fmt::format("{:.2f}", our_speedup(column, cell)));
     if (cell.chunks > 1) row.emplace_back(fmt::format("{} chunks", cell.chunks));
+    if (cell.algorithm == "ring" && is_tree) row.emplace_back(kRingNote);
     table.add_row(std::move(row));
     is_first = false;
   }
@@ -353,7 +356,7 @@ void print_networks(const std::vector<SimuColumn>& columns, bool color) {
                  {""}},
                 2);
     for (const SimuColumn& column : columns) {
-      if (column.network == info.name) add_rows(table, column);
+      if (column.network == info.name) add_rows(table, column, info.hring != nullptr);
     }
     say(fmt::format("\n{}: {}\n\n{}", paint(info.name, Paint::kBold, color), info.what, table.folded(color)));
   }
@@ -371,7 +374,8 @@ void print_laws(const std::vector<SimuColumn>& columns, bool color) {
     const bool ok = group.worst <= kLawTolerance;
     table.add_row({fmt::format("{}", group.cells), group.what,
                    Cell(fmt::format("{:.2f}%", 100 * group.worst), ok ? Paint::kGreen : Paint::kRed), group.formula});
-    differences.push_back(fmt::format("{}: {}", group.what, group.difference));
+    differences.push_back(fmt::format("{}{}: {}", group.law == SimuLaw::kRing ? fmt::format("{}: ", kRingNote) : "",
+                                      group.what, group.difference));
   }
   say("\nlaws that the paper's cells follow (the paper does not state them). a b g d e for alpha to epsilon; _s Middle "
       "SW, _r Root SW;\nring: K steps in each half with latency L, B seconds per float on the busiest link\n\n");

@@ -124,12 +124,20 @@ std::string summary_blocks(const std::vector<ReproductionSummary>& summaries, bo
         s.in_tolerance ? paint("in tolerance", Paint::kGreen, color) : paint("NOT in tolerance", Paint::kRed, color));
     if (!s.agrees.empty()) add("agrees", s.agrees);
     if (!s.differs.empty()) add("does not", s.differs);
-    add("found from", s.basis);
+    add("basis", s.basis);
   }
   return out;
 }
 
 }  // namespace
+
+std::string summary_csv(const std::vector<ReproductionSummary>& summaries) {
+  std::string out = csv_line({"target", "in_tolerance", "agrees", "differs", "basis"});
+  for (const ReproductionSummary& s : summaries) {
+    out += csv_line({s.target, s.in_tolerance ? "true" : "false", s.agrees, s.differs, s.basis});
+  }
+  return out;
+}
 
 std::string summary_table(const std::vector<ReproductionSummary>& summaries, bool color) {
   Table table({{"target"}, {"in tolerance"}, {"agrees with the paper"}, {"does not"}, {"our values come from"}});

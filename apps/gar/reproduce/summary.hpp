@@ -20,6 +20,8 @@ struct ReproductionSummary {
 /// Reads it off the document of a reproduction.
 ReproductionSummary summary_of(const std::string& target, const Json& document, bool in_tolerance);
 Json to_json(const ReproductionSummary& summary);
+/// The lines of the table as comma-separated values.
+std::string summary_csv(const std::vector<ReproductionSummary>& summaries);
 /// The table.
 std::string summary_table(const std::vector<ReproductionSummary>& summaries, bool color);
 

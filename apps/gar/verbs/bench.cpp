@@ -28,11 +28,11 @@ std::string placement_words(const BenchConfig& config, const World& world) {
   const bool is_local = !current_mpi_job() || is_started_by_us();
   if (!is_local || config.device != Device::kCpu) return "";
   if (world.size() > num_cores()) {
-    return fmt::format("rough: {} ranks share {} core{}, so that short vectors take what the scheduler makes of them",
+    return fmt::format("rough: {} ranks share {} core{}, so times of short vectors depend on the scheduler",
                        world.size(), num_cores(), num_cores() == 1 ? "" : "s");
   }
-  return config.has_native() ? "no rank is bound to a core, so that native can look slow by chance; an mpirun of your "
-                               "own binds them: mpirun --bind-to core -n N gar bench ..."
+  return config.has_native() ? "ranks are not bound to cores, so native can look slow by chance; to bind them, start "
+                               "mpirun yourself: mpirun --bind-to core -n N gar bench ..."
                              : "";
 }
 

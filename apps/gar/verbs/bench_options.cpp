@@ -55,7 +55,7 @@ std::vector<std::int64_t> sizes_of_counts(const BenchArgs& args, std::int64_t fa
     std::vector<std::int64_t> sizes;
     for (const std::int64_t count : parse_count_list("--count", args.counts, factor)) {
       if (name == "all")
-        throw UsageError("--count does not go with -d all, whose elements differ in size; --size does");
+        throw UsageError("--count cannot be combined with -d all, whose elements differ in size; --size does");
       sizes.push_back(vector_size_of_count("--count", fmt::to_string(count), parse_dtype("-d", name)).bytes);
     }
     if (!out.empty() && out != sizes) {
@@ -133,7 +133,7 @@ std::vector<std::optional<ReduceOp>> parse_ops(const std::string& text) {
 void check_on_cuda(DataType type, ReduceOp op) {
   if (is_reduced_on_cuda(type, op)) return;
   throw UsageError(
-      fmt::format("-d {} -o {} does not go with --device cuda; accepted there: sum prod min max of int8 uint8 int32 "
+      fmt::format("-d {} -o {} cannot be combined with --device cuda; expected sum prod min max of int8 uint8 int32 "
                   "uint32 int64 uint64 float16 bfloat16 float32 float64, or all for these",
                   to_string(type), to_string(op)));
 }
@@ -155,8 +155,9 @@ std::vector<BenchCase> parse_cases(const BenchArgs& args, Collective collective,
     }
     for (const std::optional<ReduceOp>& op : ops) {
       if (op && !is_supported(type, *op)) {
-        throw UsageError(fmt::format("-o {} does not go with -d {}: bitwise and logical operators are for integers",
-                                     to_string(*op), to_string(type)));
+        throw UsageError(
+            fmt::format("-o {} cannot be combined with -d {}: bitwise and logical operators are for integers",
+                        to_string(*op), to_string(type)));
       }
       const bool is_named = op && args.dtype != "all";
       if (is_named && device == Device::kCuda) check_on_cuda(type, *op);
@@ -218,20 +219,20 @@ void check_device_usage(const BenchConfig& config) {
     throw UsageError("--device cuda needs --local N (and no mpirun): processes of this host, which share its GPUs");
   }
   if (config.reproducible) {
-    throw UsageError("--reproducible does not go with --device cuda: that mode is for host memory");
+    throw UsageError("--reproducible cannot be combined with --device cuda: that mode is for host memory");
   }
-  if (config.mpi) throw UsageError("--mpi does not go with --device cuda, where native is NCCL's own");
+  if (config.mpi) throw UsageError("--mpi cannot be combined with --device cuda, where native is NCCL's own");
 }
 
 void check_usage(const BenchConfig& config) {
   if (config.device == Device::kCuda) check_device_usage(config);
   const bool is_threads = config.transport == TransportKind::kThreads;
   if (is_threads && config.has_native()) {
-    throw UsageError("--transport threads does not go with native: the MPI library runs between processes");
+    throw UsageError("--transport threads cannot be combined with native: the MPI library runs between processes");
   }
   if (is_tcp(config.transport) && config.has_native()) {
     throw UsageError(
-        fmt::format("--transport {} does not go with native: there is no MPI", to_string(config.transport)));
+        fmt::format("--transport {} cannot be combined with native: there is no MPI", to_string(config.transport)));
   }
   if (config.plan && config.plan->collective != Collective::kAllReduce) {
     throw PlanError(
@@ -257,8 +258,8 @@ void add_bench_options(CLI::App& verb, BenchArgs& args) {
   verb.add_option("-n,--iterations", args.iterations, "Timed iterations of each size and algorithm")
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("-w,--warmup", args.warmup, "Iterations before that")->type_name("N")->capture_default_str();
-  verb.add_option("-c,--check", args.check, "1: compare every element of the results with what must come out")
+  verb.add_option("-w,--warmup", args.warmup, "Untimed iterations before those")->type_name("N")->capture_default_str();
+  verb.add_option("-c,--check", args.check, "1: check every element of the results")
       ->type_name("C")
       ->check(CLI::IsMember({"0", "1"}))
       ->capture_default_str();
@@ -311,7 +312,8 @@ TransportKind parse_transport(const std::string& text, Device device) {
   if (device == Device::kCuda) {
     if (out == TransportKind::kAuto) return TransportKind::kCudaIpc;
     if (!is_for_gpus(out)) {
-      throw UsageError(fmt::format("--transport {} does not go with --device cuda; expected auto cuda-ipc nccl", text));
+      throw UsageError(
+          fmt::format("--transport {} cannot be combined with --device cuda; expected auto cuda-ipc nccl", text));
     }
   } else if (is_for_gpus(out)) {
     throw UsageError(

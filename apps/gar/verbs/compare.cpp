@@ -59,7 +59,7 @@ void print_csv_of(const Comparison& c) {
 // Nothing when it was interrupted.
 std::optional<ComparedRun> run_plan(const Scene& scene, const Plan& plan, const VectorSize& size,
                                     const std::string& what, SimulationOptions options) {
-  SimulationWatch watch(what);
+  SimulationWatch watch(what, options.jitter > 0);
   options.progress = [&](const SimulationProgress& p) { return watch.go_on(p); };
   const Simulation s = simulate(plan, scene.topology, size.floats(), options);
   if (!s.is_complete) return std::nullopt;
@@ -120,7 +120,8 @@ void print_block(const ComparedSize& block, bool has_conditions, bool color) {
   const std::string& chosen = block.plans[block.model_best].algorithm;
   if (block.plans.size() == 1) return;
   if (block.regret() <= 0) {
-    say(fmt::format("the model's choice, {}, is the best simulated, too\n", paint(chosen, Paint::kGreen, color)));
+    say(fmt::format("the model's choice, {}, is also the fastest in the simulation\n",
+                    paint(chosen, Paint::kGreen, color)));
   } else {
     say(fmt::format("best simulated is {}; the model's choice, {}, takes {} longer (regret)\n",
                     paint(block.plans.front().algorithm, Paint::kGreen, color), chosen,
@@ -135,6 +136,7 @@ void print_comparison(const Comparison& c, bool color) {
                   to_string(scene.size.dtype),
                   c.collective == Collective::kAllReduce ? "" : fmt::format("{}, ", to_string(c.collective)),
                   model_name(scene.model), scene.barrier ? " with a barrier after every step" : ""));
+  say(parameter_line(scene.topology));
   if (scene.tolerance > 0) say(fmt::format("tolerance: {:g}\n", scene.tolerance));
   for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if: {}\n", escaped(words)));
   for (const ComparedSize& block : c.sizes) {

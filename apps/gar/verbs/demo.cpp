@@ -27,6 +27,7 @@
 #include "apps/gar/views/page.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/documents.hpp"
+#include "gar/explain_topology.hpp"
 #include "gar/files.hpp"
 #include "gar/measure/launch.hpp"
 #include "gar/plan_io.hpp"
@@ -156,7 +157,7 @@ std::string why_no_cluster() {
   if (geteuid() != 0) return "a virtual cluster needs root";
   if (!has_mpi(MpiLibrary::kOpenMpi)) return "a virtual cluster needs Open MPI";
   const std::string script = cluster_script();
-  if (script.empty()) return "there is no testbed/cluster beside this program";
+  if (script.empty()) return "there is no testbed/cluster next to this program";
   const CommandResult check = run_quietly({script, "check"});
   return check.code == 0 ? "" : reason_of(check);
 }
@@ -206,6 +207,12 @@ class Screen {
  private:
   bool is_silent_;
 };
+
+/// "4 MiB" for "4MiB", as people write it.
+std::string spaced(std::string_view size) {
+  const std::size_t unit = size.find_first_not_of("0123456789");
+  return fmt::format("{} {}", size.substr(0, unit), size.substr(unit));
+}
 
 VectorSize floats_of(std::string_view size) { return vector_size_of_bytes("--size", size, DataType::kFloat32); }
 
@@ -269,7 +276,7 @@ DemoAnswer on_processes(const Screen& screen, const Folder& folder, ReportPage* 
   const std::string gar = own_path().string();
   const std::string local = std::to_string(kProcesses);
   const std::string size(kProcessSize);
-  screen.line(fmt::format("AllReduce between {} processes of this machine, {} of floats", local, size));
+  screen.line(fmt::format("AllReduce between {} processes of this machine, {} of floats", local, spaced(size)));
   std::vector<std::string> profile{"-p", folder.file("host.json")};
   screen.line(fmt::format("  $ gar fit --local {} --budget 5s -o host.json", local));
   const auto begin = std::chrono::steady_clock::now();
@@ -311,8 +318,8 @@ DemoAnswer on_processes(const Screen& screen, const Folder& folder, ReportPage* 
 
 DemoAnswer on_cluster(const Screen& screen, const Folder& folder, ReportPage* page) {
   const std::string size(kClusterSize);
-  screen.line(
-      fmt::format("AllReduce between {} virtual hosts, {} of floats: real TCP, 25 Mbit/s cables", kHosts, size));
+  screen.line(fmt::format("AllReduce between {} virtual hosts, {} of floats: real TCP, 25 Mbit/s cables", kHosts,
+                          spaced(size)));
   screen.line(fmt::format("  $ testbed/cluster up --hosts {} && testbed/cluster topology -o net.json", kHosts));
   const VirtualCluster cluster;
   check_interrupt();
@@ -336,7 +343,8 @@ DemoAnswer on_simulator(const Screen& screen, ReportPage* page) {
   const Topology network = load_topology(std::string(kSimulatedNetwork));
   const VectorSize size = floats_of(kSimulatedSize);
   screen.line(fmt::format("AllReduce between {} servers, {} of floats, simulated: 16 racks of 24",
-                          network.num_servers(), kSimulatedSize));
+                          network.num_servers(), spaced(kSimulatedSize)));
+  screen.line(fmt::format("  {}", parameter_words(network)));
   screen.line(fmt::format("  $ gar plan -t {} --size {} -o plan.json && gar verify plan.json", kSimulatedNetwork,
                           kSimulatedSize));
   const Proved proved = plan_and_prove(network, kSimulatedSize, Policy::kModel);
@@ -378,6 +386,9 @@ int run(const std::string& place, const std::string& html, const Context& contex
     const Folder folder;
     if (is_auto || place == "processes") {
       answer = on_processes(screen, folder, page);
+      if (is_auto && !no_cluster.empty() && geteuid() == 0) {
+        screen.line(fitted(fmt::format("(no virtual cluster: {})", no_cluster)));
+      }
       if (is_auto && (no_cluster.empty() || answer.other_seconds <= 0)) screen.line("");
     }
     if (no_cluster.empty()) {

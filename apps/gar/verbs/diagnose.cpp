@@ -130,7 +130,7 @@ int run(const DiagnoseArgs& args, const Context& context) {
   const auto& [topology, profile] = args.network;
   if (topology.empty() == profile.empty()) {
     throw UsageError(fmt::format(
-        "{} -p or -t: a profile that gar fit wrote when the network was well, or a network as it should be, such as "
+        "{} -p or -t: a profile that gar fit wrote when the network was healthy, or a network as it should be, such as "
         "star:12@100Gbit/s,2us",
         topology.empty() ? "expected" : "expected only one of"));
   }
@@ -160,8 +160,7 @@ void add_diagnose(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand(
       "diagnose", "Say whether measured AllReduces are normal for a network, and what is at fault");
   auto args = std::make_shared<DiagnoseArgs>();
-  verb.add_option("-p,--profile", args->network.profile,
-                  "What is known about the network: a file that gar fit wrote when it was well")
+  verb.add_option("-p,--profile", args->network.profile, "A profile that gar fit wrote when the network was healthy")
       ->type_name("FILE");
   verb.add_option("-t,--topology", args->network.topology,
                   "Without a profile: the network as it should be, such as star:12@100Gbit/s,2us")

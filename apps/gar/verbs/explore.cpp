@@ -119,7 +119,7 @@ ExplorerStart start_of(const ExploreArgs& args) {
 int run(const ExploreArgs& args, const Context& context) {
   const bool is_stdout = args.output == "-";
   if (is_stdout && (args.open || context.json))
-    throw UsageError("-o - writes the page to standard output; it does not go with --open and --json");
+    throw UsageError("-o - writes the page to standard output; it cannot be combined with --open and --json");
   const ExplorerStart start = start_of(args);
   if (!is_stdout) check_writable("-o", args.output);
   const std::string page = explorer_page(read_page(args), start);
@@ -144,7 +144,7 @@ int run(const ExploreArgs& args, const Context& context) {
 
 void add_explore(CLI::App& program, Context& context) {
   CLI::App& verb =
-      *program.add_subcommand("explore", "Write a page that answers what AllReduce costs on a network, live");
+      *program.add_subcommand("explore", "Write an interactive page that shows what AllReduce costs on a network");
   auto args = std::make_shared<ExploreArgs>();
   add_network_options(verb, args->network);
   add_size_options(verb, args->size);
@@ -157,7 +157,7 @@ void add_explore(CLI::App& program, Context& context) {
   add_output_options(verb, context);
   set_examples(verb, {{"16 racks of 24 servers, in the browser", "gar explore -t tree:16x24 --open"},
                       {"a network that gar fit has measured", "gar explore -p profile.json -o network.html"},
-                      {"of 64 MiB", "gar explore -t star:12@100Gbit/s,2us --size 64MiB"}});
+                      {"for a vector of 64 MiB", "gar explore -t star:12@100Gbit/s,2us --size 64MiB"}});
   on_run(verb, context, [args, &context] { return run(*args, context); });
 }
 

@@ -30,20 +30,22 @@ T parse_number(std::string_view flag, const std::string& text, T least, T most, 
   return value;
 }
 
-std::vector<double> parse_fit_sizes(const std::string& text) {
+std::vector<double> parse_fit_sizes(const FitArgs& args) {
   constexpr std::int64_t kLeastBytes = 400;
   constexpr std::size_t kMost = 8;
+  const std::string given =
+      args.counts.empty() ? fmt::format("--sizes '{}'", args.sizes) : fmt::format("--count '{}'", args.counts);
   std::vector<double> out;
-  for (const std::int64_t bytes : parse_bytes_list("--sizes", text)) {
+  for (const std::int64_t bytes : float_vector_bytes(args.sizes, args.counts)) {
     if (bytes < kLeastBytes || bytes > (std::int64_t{1} << 31)) {
-      throw UsageError(fmt::format("--sizes '{}': expected sizes from {} bytes to 2 GiB", text, kLeastBytes));
+      throw UsageError(fmt::format("{}: expected sizes from {} bytes to 2 GiB", given, kLeastBytes));
     }
     out.push_back(std::floor(static_cast<double>(bytes) / 4));
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   if (out.empty() || out.size() > kMost) {
-    throw UsageError(fmt::format("--sizes '{}': expected 1 to {} sizes, such as 80kB,400kB,1MB", text, kMost));
+    throw UsageError(fmt::format("{}: expected 1 to {} sizes, such as 80kB,400kB,1MB", given, kMost));
   }
   return out;
 }
@@ -52,11 +54,13 @@ std::vector<double> parse_fit_sizes(const std::string& text) {
 void check_sources(const FitArgs& args) {
   if (args.from.empty()) return;
   const auto refuse = [](const char* flag) {
-    throw UsageError(fmt::format("--from does not go with {}: nothing is measured; leave one of them out", flag));
+    throw UsageError(
+        fmt::format("--from cannot be combined with {}: nothing is measured; leave one of them out", flag));
   };
   if (!args.local.empty()) refuse("--local");
   if (!args.topology.empty()) refuse("-t");
   if (!args.sizes.empty()) refuse("--sizes");
+  if (!args.counts.empty()) refuse("--count");
   if (!args.mpi.empty()) refuse("--mpi");
   if (args.device != "cpu") refuse("--device");
 }
@@ -81,13 +85,13 @@ void add_fit_options(CLI::App& verb, FitArgs& args) {
   verb.add_option("--budget", args.budget, "Time to measure for: 60s, 5min, 1h")
       ->type_name("TIME")
       ->capture_default_str();
-  verb.add_option(
-          "-t,--topology", args.topology,
-          "The network, one server per rank or per host; its parameters do not count (default: GAR_TOPOLOGY, or "
-          "hosts and their ranks)")
+  verb.add_option("-t,--topology", args.topology,
+                  "The network, one server per rank or per host; its parameters are ignored (default: GAR_TOPOLOGY, or "
+                  "hosts and their ranks)")
       ->type_name("T");
   verb.add_option("--size,--sizes", args.sizes, "Lengths of the vectors (default: chosen by a probe and the budget)")
       ->type_name("SIZE[,SIZE...]");
+  verb.add_option("--count", args.counts, "The same in floats: 1e5 or 2e4,1e5,2.5e5")->type_name("N[,N...]");
   add_device_option(verb, args.device,
                     "Whose memory is measured; cuda: a GPU's, and with --local what connects ranks on the GPUs of this "
                     "host");
@@ -101,7 +105,7 @@ void add_fit_options(CLI::App& verb, FitArgs& args) {
   verb.add_option("--mpi", args.mpi, "Which MPI --local starts when --validate or --transport mpi needs one")
       ->type_name("M")
       ->check(CLI::IsMember({"openmpi", "mpich"}));
-  verb.add_option("--seed", args.seed, "Of the random numbers behind the intervals")
+  verb.add_option("--seed", args.seed, "Seed of the random numbers behind the intervals")
       ->type_name("N")
       ->capture_default_str();
   verb.add_option("--timeout", args.timeout, "Seconds after which a silent rank is an error (default 30)")
@@ -145,12 +149,12 @@ void check_different_files(const FitConfig& config) {
 }
 
 void check_cuda_flags(const FitArgs& args, const FitConfig& config) {
-  if (config.mpi) throw UsageError("--mpi does not go with --device cuda");
+  if (config.mpi) throw UsageError("--mpi cannot be combined with --device cuda");
   if (config.local.value_or(1) > 1) return;
   // One process has reductions alone.
   for (const auto& [flag, is_given] :
        {std::pair{"--validate", args.validate}, std::pair{"--sizes", !args.sizes.empty()},
-        std::pair{"--transport", args.transport != "auto"}}) {
+        std::pair{"--count", !args.counts.empty()}, std::pair{"--transport", args.transport != "auto"}}) {
     if (is_given) throw UsageError(fmt::format("{} is for several ranks; accepted with --local 2 or more", flag));
   }
 }
@@ -170,7 +174,7 @@ FitConfig parse_fit(const FitArgs& args) {
   out.save = args.save;
   out.from = args.from;
   out.budget_s = parse_duration("--budget", args.budget);
-  if (!args.sizes.empty()) out.sizes = parse_fit_sizes(args.sizes);
+  if (!args.sizes.empty() || !args.counts.empty()) out.sizes = parse_fit_sizes(args);
   out.device = parse_device(args.device);
   out.transport = parse_transport(args.transport, out.device);
   if (!args.mpi.empty()) out.mpi = args.mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;

@@ -24,6 +24,7 @@ struct FitArgs {
   std::string device = "cpu";
   std::string transport = "auto";
   std::string sizes;
+  std::string counts;
   std::string seed = "1";
   std::string timeout;
   bool validate = false;

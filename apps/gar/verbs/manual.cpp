@@ -269,6 +269,7 @@ void add_manual(CLI::App& program, Context& context) {
   auto page = std::make_shared<std::string>();
   verb->add_option("verb", *page, "The verb whose page it is")->type_name("");
   verb->add_flag("--environment", *is_environment, "Print docs/environment.md, the page of environment variables");
+  set_examples(*verb, {{"the page of a verb", "gar manual plan | man -l -"}});
   on_run(*verb, context, [&program, is_environment, page] {
     print(*is_environment ? environment_page() : manual_page(program, *page));
     return kExitOk;

@@ -100,7 +100,7 @@ Settings settings_of(const MpirunArgs& args) {
     }
   }
   if (!args.profile.empty() && !args.topology.empty()) {
-    throw UsageError("only one of --profile and --topology is needed: a profile is a network with its parameters");
+    throw UsageError("--profile and --topology cannot be used together: a profile is a network with its parameters");
   }
   if (!args.profile.empty()) (void)read_profile_file(args.profile);
   const std::string& network = args.profile.empty() ? args.topology : args.profile;
@@ -336,7 +336,7 @@ int run_once(const MpirunArgs& args, const std::vector<std::string>& command) {
 }  // namespace
 
 void add_mpirun(CLI::App& program, Context& context) {
-  CLI::App& verb = *program.add_subcommand("mpirun", "Run an MPI program that knows nothing of gar on our collectives");
+  CLI::App& verb = *program.add_subcommand("mpirun", "Run an unmodified MPI program on gar's collectives");
   auto args = std::make_shared<MpirunArgs>();
   verb.add_option("-p,--profile", args->profile, "The network with its measured parameters, as gar fit writes it")
       ->type_name("FILE");

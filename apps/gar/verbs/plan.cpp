@@ -187,9 +187,8 @@ void add_plan(CLI::App& program, Context& context) {
   add_size_options(verb, args->size);
   verb.add_option("--counts", args->counts, "Best plan as a function of the size: a table with the crossover sizes")
       ->type_name("FROM..TO");
-  verb.add_option(
-          "--merge", args->merge,
-          "Of such a table, make one row of those for which one plan takes at most this much longer than the best")
+  verb.add_option("--merge", args->merge,
+                  "In such a table, merge rows for which one plan is at most this much slower than the best")
       ->type_name("SHARE")
       ->capture_default_str();
   add_algo_option(verb, args->algo, "Algorithms to choose from; the best one is planned");

@@ -140,7 +140,7 @@ void print_plans(const PredictAnswer& a) {
   bool has_unpriced = false;
   for (const PredictRow& p : a.results) {
     if (p.spec.name == "gentree+") print(labelled(p.spec.name, "our planner: " + p.sentence));
-    if (p.spec.name == "gentree") print(labelled(p.spec.name, "the paper's: " + p.sentence));
+    if (p.spec.name == "gentree") print(labelled(p.spec.name, "the paper's planner: " + p.sentence));
     if (p.num_considered > 1) {
       print(labelled(
           p.spec.name,
@@ -152,8 +152,8 @@ void print_plans(const PredictAnswer& a) {
   }
   if (has_chunks) {
     print(labelled("chunks",
-                   fmt::format("parts of the vector that follow each other, as many as pay; the costs are those "
-                               "on the critical path of the faster way{}",
+                   fmt::format("the vector is cut into parts that follow each other, as many as help; costs are along "
+                               "the critical path of the faster way{}",
                                has_unpriced ? " (?: not looked at for so many servers)" : "")));
   }
 }

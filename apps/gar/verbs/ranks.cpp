@@ -29,12 +29,13 @@ void prepare_ranks(const RankOptions& options, const std::optional<MpiJob>& job)
   become_program_of(options.device);
   if (!job) return;
   if (options.local && !is_started_by_us()) {
-    throw UsageError(
-        fmt::format("--local {} does not go with mpirun, which has started {} processes already; leave one of them out",
-                    *options.local, job->size));
+    throw UsageError(fmt::format(
+        "--local {} cannot be combined with mpirun, which has started {} processes already; leave one of them out",
+        *options.local, job->size));
   }
   if (options.transport == TransportKind::kThreads) {
-    throw UsageError("--transport threads does not go with mpirun; expected auto shm mpi, or gar bench without mpirun");
+    throw UsageError(
+        "--transport threads cannot be combined with mpirun; expected auto shm mpi, or gar bench without mpirun");
   }
 }
 

@@ -39,7 +39,7 @@ void add_report(CLI::App& program, Context& context) {
   verb.add_option(
           "FILE", args->files,
           "Profiles and measurements (gar fit -o, --save), documents of gar bench and gar fit (--json), and the "
-          "tables of gar bench, nccl-tests and osu_allreduce")
+          "tables of gar bench, nccl-tests, osu_allreduce and IMB-MPI1")
       ->required()
       ->type_name("");
   verb.add_option("-o,--output", args->output, "Where to write the page")->type_name("FILE")->capture_default_str();

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "apps/gar/cli/device.hpp"
+#include "apps/gar/reproduce/csv.hpp"
 #include "apps/gar/reproduce/page.hpp"
 #include "apps/gar/reproduce/summary.hpp"
 #include "apps/gar/verbs/verbs.hpp"
@@ -90,7 +91,7 @@ int reproduce(const Options& options, const Context& context) {
   if (parse_device(options.device) == Device::kCuda) {
     for (const Target* t : chosen) {
       if (std::string_view(t->name) != "fig:calc") {
-        throw UsageError(fmt::format("--device cuda does not go with {}; expected fig:calc", t->name));
+        throw UsageError(fmt::format("--device cuda cannot be combined with {}; expected fig:calc", t->name));
       }
     }
     become_program_of(Device::kCuda);
@@ -101,10 +102,12 @@ int reproduce(const Options& options, const Context& context) {
   document["reproductions"] = Json::array();
   document["summary"] = Json::array();
   std::vector<ReproductionSummary> summaries;
+  Context quiet = context;  // for what prints nothing itself where a document is wanted
+  quiet.json = context.json || context.csv;
   for (const Target* t : chosen) {
     Json one;
     one["name"] = t->name;
-    const bool in_tolerance = t->run(context, one);
+    const bool in_tolerance = t->run(quiet, one);
     one["in_tolerance"] = in_tolerance;
     summaries.push_back(summary_of(t->name, one, in_tolerance));
     document["summary"].push_back(to_json(summaries.back()));
@@ -112,8 +115,10 @@ int reproduce(const Options& options, const Context& context) {
     ok = ok && in_tolerance;
   }
   document["in_tolerance"] = ok;
-  if (!options.html.empty()) save_page(reproduction_page(summaries, document), options.html, context.json);
-  if (context.json) {
+  if (!options.html.empty()) save_page(reproduction_page(summaries, document), options.html, quiet.json);
+  if (context.csv) {
+    print(summaries.size() == 1 ? reproduction_csv(document["reproductions"][0]) : summary_csv(summaries));
+  } else if (context.json) {
     print_json(document);
   } else if (summaries.size() > 1) {
     say("\n" + summary_table(summaries, use_color(context.color, stdout)));
@@ -132,8 +137,9 @@ std::vector<std::string> reproduction_names() {
 void add_reproduce(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("reproduce", "Reproduce the paper's figures and tables, cell by cell");
   auto options = std::make_shared<Options>();
-  verb.add_option("target", options->asked,
-                  fmt::format("What to reproduce: {} (the last two are measured, and no part of all)", target_names()))
+  verb.add_option(
+          "target", options->asked,
+          fmt::format("What to reproduce: {} (the last two are measured here and are not part of all)", target_names()))
       ->type_name("TARGET")
       ->default_val(std::vector<std::string>{"all"});
   verb.add_option("--count", options->count,
@@ -148,10 +154,12 @@ void add_reproduce(CLI::App& program, Context& context) {
       ->type_name("FILE");
   add_html_option(verb, options->html);
   add_output_options(verb, context);
+  add_csv_option(verb, context);
   set_examples(
       verb, {{"the accuracy of GenModel and of (alpha,beta,gamma)", "gar reproduce fig:costmodel"},
              {"GenTree's choices against the paper's, with reasons", "gar reproduce table:gtplan"},
              {"the paper's simulated seconds and ours", "gar reproduce table:gentreesimu"},
+             {"the cells of a table for a spreadsheet", "gar reproduce table:gtplan --csv"},
              {"all planners against the baselines and the lower bound", "gar reproduce planners"},
              {"the incast curve, the paper's and that of your network",
               "gar fit --save net.json && gar reproduce fig:incast --measured net.json"},

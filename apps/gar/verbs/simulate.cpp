@@ -100,7 +100,7 @@ void simulate_traced(const Scene& scene, const Plan& plan, SimulationOptions opt
   std::exception_ptr failure;
   save_file(path, [&](std::ostream& file) {
     TraceWriter trace(file, plan, scene.topology);
-    SimulationWatch watch(fmt::format("simulating {}", out.algorithm));
+    SimulationWatch watch(fmt::format("simulating {}", out.algorithm), options.jitter > 0);
     double reached = 0;
     options.observer = &trace;
     options.progress = [&](const SimulationProgress& p) {
@@ -144,7 +144,7 @@ SimulatedPlan run_plan(const Scene& scene, const PredictedPlan& given, const Sim
     simulate_traced(scene, plan, options, trace, out);
     return out;
   }
-  SimulationWatch watch(fmt::format("simulating {}", given.algorithm));
+  SimulationWatch watch(fmt::format("simulating {}", given.algorithm), options.jitter > 0);
   SimulationOptions watched = options;
   watched.progress = [&](const SimulationProgress& p) { return watch.go_on(p); };
   out.simulation = simulate(plan, scene.topology, scene.size.floats(), watched);

@@ -13,7 +13,7 @@ namespace {
 using Kind = Condition::Kind;
 
 constexpr const char* kSlowHelp =
-    "Calculation of a server (of all below a switch), and handling its messages, takes FACTOR times as long";
+    "A server, or every server below a switch, takes FACTOR times as long to calculate and to handle messages";
 
 /// "--degrade".
 std::string flag_of(Kind kind) { return fmt::format("--{}", to_string(kind)); }
@@ -29,24 +29,24 @@ void add_condition(CLI::App& verb, Kind kind, std::vector<std::string>& list, co
 
 void add_condition_options(CLI::App& verb, SimulationArgs& args) {
   add_condition(verb, Kind::kSlow, args.slow, kSlowHelp);
-  add_condition(verb, Kind::kDegrade, args.degrade, "What is left of a link's capacity, in both directions");
+  add_condition(verb, Kind::kDegrade, args.degrade, "Reduce a link to this share of its capacity, in both directions");
 }
 
 void add_simulation_options(CLI::App& verb, SimulationArgs& args) {
-  verb.add_flag("--barrier", args.barrier, "Nobody starts a step before everybody has finished the one before");
+  verb.add_flag("--barrier", args.barrier, "No rank starts a step before all ranks have finished the previous one");
   verb.add_option("--engine", args.engine, "Every flow on its own, or classes of flows that cannot be told apart")
       ->type_name("E")
       ->check(CLI::IsMember({"auto", "flows", "classes", "graph", "filling"}))
       ->capture_default_str();
   verb.add_option(
           "--tolerance", args.tolerance,
-          "Servers and links that differ by no more than this share count as equal, and rates that would change "
-          "by less stay; 0 (exact) to 0.1")
+          "Servers and links that differ by no more than this share count as equal, and smaller changes of rates "
+          "are ignored; 0 (exact) to 0.1")
       ->type_name("SHARE")
       ->capture_default_str();
   add_condition(verb, Kind::kSlow, args.slow, kSlowHelp);
   add_condition(verb, Kind::kDegrade, args.degrade,
-                "What is left of a link's capacity; .up or .down for one direction");
+                "Reduce a link to this share of its capacity; .up or .down for one direction");
   add_condition(verb, Kind::kFail, args.fail, "A link carries nothing any more");
   add_condition(verb, Kind::kBackground, args.background, "Share of a link that other traffic takes");
   verb.add_option("--jitter", args.jitter, "Mean random extra share of every latency and calculation")

@@ -46,7 +46,7 @@ int run(const StoreArgs& args, const Context& context) {
 void add_store(CLI::App& program, Context& context) {
   CLI::App& verb = *program.add_subcommand("store", "Serve a store where ranks without MPI find each other");
   auto args = std::make_shared<StoreArgs>();
-  verb.add_option("--listen", args->listen, "Where: an address of this host; port 0 is a free one")
+  verb.add_option("--listen", args->listen, "Address and port to listen on; port 0 picks a free port")
       ->type_name("ADDRESS:PORT")
       ->capture_default_str();
   add_output_options(verb, context);

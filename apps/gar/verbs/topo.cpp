@@ -118,7 +118,7 @@ void print_nodes(const Topology& topology) {
 
 int show(const TopoArgs& args, const Context& context) {
   if ((args.topology + args.flagged_topology + args.profile).empty()) {
-    if (context.csv) throw UsageError("--csv goes with a network, such as star:12@100GbE");
+    if (context.csv) throw UsageError("--csv is for a network, such as star:12@100GbE");
     return show_machine(context);
   }
   const Topology topology = load(args);
@@ -257,6 +257,7 @@ void add_topo(CLI::App& program, Context& context) {
       *topo.add_subcommand("classes", "Print the links and memories that files and generators know");
   add_color_option(classes_verb, context);
   classes_verb.add_flag("--csv", context.csv, "Print comma-separated values with all digits");
+  set_examples(classes_verb, {{"the names for a network", "gar topo classes"}});
   on_run(classes_verb, context, [&context] { return show_classes(context); });
 
   CLI::App& import_verb = add_verb(topo, "import", "Read a file in another format and write ours", context);

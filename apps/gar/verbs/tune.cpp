@@ -27,30 +27,42 @@ constexpr std::int64_t kLeastBytes = 8;
 constexpr std::int64_t kMostBytes = std::int64_t{4} << 20;
 constexpr std::int64_t kStepFactor = 4;
 constexpr int kMostLocal = 1024;
+constexpr std::int64_t kMostCalls = 1'000'000;
 constexpr std::int64_t kMostSizes = 64;
 
 struct TuneArgs {
   std::optional<int> local;
   std::string sizes;
+  std::string counts;
   std::string transport = "auto";
   std::string mpi;
   std::int64_t calls = 2000;
 };
 
 std::vector<std::int64_t> sizes_of(const TuneArgs& args) {
-  if (args.sizes.empty()) return bench_sizes(kLeastBytes, kMostBytes, kStepFactor, 0);
-  std::vector<std::int64_t> out = parse_bytes_list("--sizes", args.sizes);
+  if (args.sizes.empty() && args.counts.empty()) return bench_sizes(kLeastBytes, kMostBytes, kStepFactor, 0);
+  const char* flag = args.counts.empty() ? "--sizes" : "--count";
+  std::vector<std::int64_t> out = float_vector_bytes(args.sizes, args.counts);
   for (const std::int64_t bytes : out) {
-    if (bytes < 1) throw UsageError(fmt::format("--sizes {}: expected sizes of at least 1 byte", args.sizes));
+    if (bytes < 1) {
+      throw UsageError(fmt::format("{} {}: expected sizes of at least 1 byte", flag, args.sizes + args.counts));
+    }
   }
   if (out.empty() || out.size() > kMostSizes) {
-    throw UsageError(fmt::format("--sizes: expected 1 to {} sizes", kMostSizes));
+    throw UsageError(fmt::format("{}: expected 1 to {} sizes", flag, kMostSizes));
   }
   std::sort(out.begin(), out.end());
   return out;
 }
 
+void check_whole(std::string_view flag, std::int64_t value, std::int64_t most) {
+  if (value >= 1 && value <= most) return;
+  throw UsageError(fmt::format("{} {}: expected a whole number from 1 to {}", flag, value, format_grouped(most)));
+}
+
 TuneConfig config_of(const TuneArgs& args) {
+  if (args.local) check_whole("--local", *args.local, kMostLocal);
+  check_whole("--calls", args.calls, kMostCalls);
   TuneConfig out;
   out.local = args.local;
   out.most_calls = args.calls;
@@ -136,18 +148,17 @@ void add_tune(CLI::App& program, Context& context) {
   verb.add_option("--local", args->local,
                   "Start this many processes on this host; under an MPI, where there is one, so that its own AllReduce "
                   "takes part (default: as many as cores)")
-      ->type_name("N")
-      ->check(CLI::Range(1, kMostLocal));
+      ->type_name("N");
   verb.add_option("--size,--sizes", args->sizes, "Vectors to measure (default: 8 B to 4 MiB by factors of 4)")
       ->type_name("SIZE");
-  verb.add_option("--calls", args->calls, "Calls for a size, when the candidates stay too close to tell")
+  verb.add_option("--count", args->counts, "The same in floats: 1e6, 1e3,1e6 or 1e3..1e6")->type_name("N");
+  verb.add_option("--calls", args->calls, "Most calls per size, when candidates are too close to tell apart")
       ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   verb.add_option("--transport", args->transport, "What connects the ranks; auto: shared memory, MPI between hosts")
       ->type_name("T")
       ->check(CLI::IsMember({"auto", "threads", "shm", "mpi"}));
-  verb.add_option("--mpi", args->mpi, "Which MPI --local starts (default: the first that is there)")
+  verb.add_option("--mpi", args->mpi, "Which MPI --local starts (default: the first one installed)")
       ->type_name("M")
       ->check(CLI::IsMember({"openmpi", "mpich"}));
   add_output_options(verb, context);

@@ -1,6 +1,6 @@
-// The verbs of the command line program. A verb lives in one file, which adds its subcommand to the program and, when
-// the user calls it, runs and returns an exit code (see on_run in common.hpp). A new verb: a declaration here, a
-// line in main.cpp, a file of its own.
+// The verbs of the command line program. A verb lives in one file (a long list of flags in NAME_options.cpp),
+// which adds its subcommand to the program and, when the user calls it, runs and returns an exit code (see on_run in
+// common.hpp). A new verb: a declaration here, a line in main.cpp, a file of its own.
 #pragma once
 
 #include "apps/gar/cli/common.hpp"

@@ -74,7 +74,7 @@ VerifyOptions options_of(const VerifyArgs& args) {
 // "exactly", or how likely it is that a wrong plan is called right.
 std::string certainty(const VerifyReport& report) {
   if (report.is_exact)
-    return "exact   all contributions and messages were compared one by one, nothing is left to chance\n";
+    return "exact   all contributions and messages were checked one by one, without random numbers\n";
   return fmt::format(
       "chance  a wrong plan passes with a probability below 2^{:.0f} (random numbers with seed {}; --exact leaves "
       "nothing "
@@ -120,7 +120,7 @@ int verify_file(const VerifyArgs& args, const Context& context) {
   if (plan.count > 0) {
     elements = fmt::format(", {} elements", to_whole(buffer * static_cast<double>(plan.count)));
   }
-  say(fmt::format("memory  at most {} of the vector beside it (rank {}{}); {}\n", format_percent(buffer),
+  say(fmt::format("memory  at most {} of the vector in addition (rank {}{}); {}\n", format_percent(buffer),
                   report.buffer_rank, elements,
                   report.max_fan_in > 1 ? fmt::format("the largest reduction has {} operands", report.max_fan_in)
                                         : "nothing is reduced"));
@@ -138,11 +138,11 @@ void add_verify(CLI::App& program, Context& context) {
   verb.add_option("plan", args->path, "A plan file, as written by gar plan; - for standard input")
       ->required()
       ->type_name("plan.json");
-  CLI::Option* const exact = verb.add_flag("--exact", args->is_exact,
-                                           "Follow every contribution as what it is, in a pass for every 64 ranks, "
-                                           "instead of as a random number; default up "
-                                           "to 64 ranks");
-  verb.add_option("--seed", args->seed, "Take random numbers that a run before has printed; default: new ones")
+  CLI::Option* const exact =
+      verb.add_flag("--exact", args->is_exact,
+                    "Track every contribution itself, 64 ranks per pass, instead of a random number "
+                    "for it; the default up to 64 ranks");
+  verb.add_option("--seed", args->seed, "Repeat a run with the seed that it printed (default: a new seed)")
       ->type_name("HEX")
       ->excludes(exact);
   add_output_options(verb, context);

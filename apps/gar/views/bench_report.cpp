@@ -216,7 +216,7 @@ std::string bench_footer(const std::vector<BenchResult>& results, const BenchOut
   }
   if (const std::string words = resent_words(results); !words.empty()) add(words);
   if (outcome.num_wrong > 0) {
-    add(fmt::format("WRONG: {} elements are not what they must be", format_grouped(outcome.num_wrong)));
+    add(fmt::format("WRONG: {} elements are wrong", format_grouped(outcome.num_wrong)));
   }
   if (!outcome.is_complete) add("partial: interrupted; what was not finished is not shown");
   return out;

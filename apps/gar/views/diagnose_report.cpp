@@ -48,8 +48,8 @@ std::string diagnose_text(const DiagnosedResults& what, const std::vector<Observ
   std::string out = fitted(head(what)) + table.folded(color) + "\n";
   if (has_assumed) {
     out += list_item(
-        "?: the results do not say which algorithm ran; they are judged against the one that the model finds best at "
-        "that size, the least that can be expected");
+        "?: the results do not say which algorithm ran; they are compared with the best algorithm for that size "
+        "by the model");
   }
   for (const std::string& line : diagnosis.words) out += list_item(line);
   if (!diagnosis.is_judged) return out + last_line("NOT judged: this profile is too rough", Paint::kYellow, color);

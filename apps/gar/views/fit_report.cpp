@@ -46,10 +46,11 @@ std::string parameter_table(const FitReport& report, bool color) {
     add_parameter(table, "alpha" + of, level.alpha, "s", format_seconds(level.alpha.value, 3));
     add_parameter(table, "beta" + of, level.beta, "s/float", bandwidth_words(level.beta.value));
     add_parameter(table, "epsilon" + of, level.epsilon, "s/float", "");
-    add_parameter(table, "w_t" + of, level.incast_threshold, "senders", threshold_words(level.incast_threshold, level));
+    add_parameter(table, "incast threshold" + of, level.incast_threshold, "senders",
+                  threshold_words(level.incast_threshold, level));
     if (level.max_senders > 0) {
       add_parameter(table, "epsilon" + of + ", free", level.free_epsilon, "s/float", "");
-      add_parameter(table, "w_t" + of + ", free", level.free_incast_threshold, "senders",
+      add_parameter(table, "incast threshold" + of + ", free", level.free_incast_threshold, "senders",
                     threshold_words(level.free_incast_threshold, level));
     }
   }

@@ -21,7 +21,7 @@ constexpr std::size_t kShownCandidates = 5;
 std::string yes(bool value) { return value ? "yes" : "no"; }
 
 void print_switches(const PlanView& v, bool color) {
-  Table table({{"switch"}, {"count", true}, {"algorithm"}, {"factors"}, {"rearranged"}, {"its stages", true}});
+  Table table({{"switch"}, {"count", true}, {"algorithm"}, {"factors"}, {"rearranged"}, {"time", true}});
   for (const SwitchChoice& s : v.answer.switches) {
     table.add_row({s.name, fmt::format("{}", s.count), Cell(s.algorithm, Paint::kGreen), fan_in_words(s),
                    yes(s.is_rearranged), format_seconds(s.seconds())});
@@ -41,11 +41,8 @@ void print_stages(const PlanView& v, bool color) {
   for (const StageCost& s : v.stages) {
     const Terms t = s.at(v.size.floats());
     std::vector<Cell> row{fmt::to_string(++number),
-                          v.answer.plan.is_explicit() ? "step"
-                          : s.is_exchange             ? "exchange"
-                          : s.is_gather               ? "all-gather"
-                                                      : "reduce-scatter",
-                          s.label, fmt::format("{}", s.num_steps), Cell(format_seconds(t.total()), Paint::kBold)};
+                          std::string(phase_word(v.answer.plan.is_explicit(), s.is_exchange, s.is_gather)), s.label,
+                          fmt::format("{}", s.num_steps), Cell(format_seconds(t.total()), Paint::kBold)};
     terms.add_cells(t, row);
     row.emplace_back(s.link);
     row.emplace_back(fmt::format("{}", s.senders), t.epsilon > 0 ? Paint::kYellow : Paint::kPlain);
@@ -165,7 +162,7 @@ void print_plan(const PlanView& v, bool color) {
   }
   if (!v.stages.empty()) {
     if (v.answer.plan.num_chunks > 1)
-      say("in chunks parts of the vector follow each other; in one piece the stages are:\n");
+      say("stages for the vector in one piece; chunks pass through them one after another:\n");
     print_stages(v, color);
   }
   if (v.answer.optimality) print_optimality(*v.answer.optimality, v.answer.plan.num_ranks);
@@ -178,10 +175,10 @@ void print_explanation(const PlanView& v, bool color) {
     const Resource& busiest = v.answer.priced->busiest(chunk);
     const double waiting = v.answer.priced->waiting() * v.size.floats();
     say(fmt::format(
-        "\nchunks: the first of {} takes its way through all stages; then the {} is busy {} with each of the "
-        "others{}\n",
+        "\nchunks: the first of {} passes through all stages; then each of the others keeps the {} busy for {}{}\n",
         v.answer.plan.num_chunks, escaped(busiest.name), format_seconds(busiest.at(chunk).total()),
-        waiting > 0 ? fmt::format("; simulated, they wait for each other {} more", format_seconds(waiting)) : ""));
+        waiting > 0 ? fmt::format("; in the simulation they wait another {} for each other", format_seconds(waiting))
+                    : ""));
   }
   if (v.answer.plan.num_chunks == 1 && v.answer.priced->waiting() > 0) {
     say(fmt::format(

@@ -54,11 +54,12 @@ std::string parameter_table(const Profile& profile, bool color) {
     add_parameter(table, fmt::format("level {} ({})", h, level.name), {"alpha", ""}, level.alpha, seconds);
     add_parameter(table, "", {"beta", kPerFloat}, level.beta, per_float, rate_words(level.beta));
     add_parameter(table, "", {"epsilon", kPerFloat}, level.epsilon, per_float);
-    add_parameter(table, "", {"w_t", "senders"}, level.incast_threshold, senders, "incast " + incast_words(level));
+    add_parameter(table, "", {"incast threshold", "senders"}, level.incast_threshold, senders,
+                  "incast " + incast_words(level));
     if (level.max_senders == 0) continue;
     add_parameter(table, fmt::format("  {} admitted,", level.max_senders), {"epsilon", kPerFloat}, level.free_epsilon,
                   per_float);
-    add_parameter(table, "  if all send", {"w_t", "senders"}, level.free_incast_threshold, senders,
+    add_parameter(table, "  if all send", {"incast threshold", "senders"}, level.free_incast_threshold, senders,
                   fmt::format("incast {}", to_string(level.free_incast)));
   }
   add_parameter(table, "server", {"gamma", kPerFloat}, profile.gamma, per_float);

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "apps/gar/cli/algorithms.hpp"
+#include "apps/gar/cli/network.hpp"
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/views/term_table.hpp"
 #include "gar/critical_path.hpp"
+#include "gar/explain.hpp"
 #include "gar/explain_simulation.hpp"
 #include "gar/limits.hpp"
 
@@ -40,6 +42,7 @@ void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
                                               format_seconds(s.seconds), format_grouped(to_whole(s.flows_done)),
                                               format_grouped(to_whole(s.flows))),
                                   Paint::kYellow, color)));
+    say(parameter_line(scene.topology));
     return;
   }
   say(fmt::format("simulated {}; {} predicts {}{}", paint(format_seconds(s.seconds), Paint::kBold, color),
@@ -48,7 +51,7 @@ void print_headline(const Scene& scene, const SimulatedPlan& plan, bool color) {
   if (plan.predicted.total() > 0 && s.seconds > 0) {
     say(fmt::format(", the simulation takes {}", difference_words(s.seconds, plan.predicted.total())));
   }
-  say("\n");
+  say("\n" + parameter_line(scene.topology));
 }
 
 // How it was computed.
@@ -73,7 +76,7 @@ void print_summary(const Scene& scene, const SimulatedPlan& plan, const ReportOp
                   format_seconds(s.communication_seconds()), format_seconds(s.calculation_seconds()), handling));
   say(fmt::format("of these    {}\n", term_list(s.terms, options.names)));
   if (options.is_verbose) print_engine(scene, s);
-  if (scene.barrier) say("barrier     nobody starts a step before everybody has finished the one before\n");
+  if (scene.barrier) say("barrier     no rank starts a step before all have finished the one before\n");
   if (scene.tolerance > 0) {
     say(fmt::format("tolerance   {:g}: what differs by no more counts as equal, so times are off by about as much\n",
                     scene.tolerance));
@@ -104,12 +107,9 @@ void print_stages(const Scene& scene, const SimulatedPlan& plan, bool color) {
   for (const std::size_t i : shown) {
     const StageUse& stage = s.stages[i];
     table.add_row({fmt::format("{}", i + 1),
-                   plan.is_explicit    ? "step"
-                   : stage.is_exchange ? "exchange"
-                   : stage.is_gather   ? "all-gather"
-                                       : "reduce-scatter",
-                   stage.label, fmt::format("{}", stage.num_steps), format_seconds(stage.begin, 3),
-                   format_seconds(stage.end, 3), Cell(format_seconds(stage.end - stage.begin, 3), Paint::kBold),
+                   std::string(phase_word(plan.is_explicit, stage.is_exchange, stage.is_gather)), stage.label,
+                   fmt::format("{}", stage.num_steps), format_seconds(stage.begin, 3), format_seconds(stage.end, 3),
+                   Cell(format_seconds(stage.end - stage.begin, 3), Paint::kBold),
                    Cell(fmt::format("{}", stage.senders), stage.incast_seconds > 0 ? Paint::kYellow : Paint::kPlain),
                    bottleneck_words(scene.topology, stage, plan.num_chunks > 1)});
   }
@@ -228,6 +228,7 @@ void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& pla
       "{}: {} server{}, {} x {} ({}), simulated{}\n", escaped(scene.topology.name()), scene.topology.num_servers(),
       scene.topology.num_servers() == 1 ? "" : "s", format_count(scene.size.count), to_string(scene.size.dtype),
       format_bytes(static_cast<double>(scene.size.bytes)), scene.barrier ? " with a barrier after every step" : ""));
+  say(parameter_line(scene.topology));
   if (scene.tolerance > 0) say(fmt::format("tolerance: {:g}\n", scene.tolerance));
   for (const std::string& words : what_if_words(scene.what_if)) say(fmt::format("what if: {}\n", escaped(words)));
   say("\n");

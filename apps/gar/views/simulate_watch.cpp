@@ -20,7 +20,8 @@ constexpr ProgressPace kSimulationPace{std::chrono::milliseconds(500), std::chro
 
 }  // namespace
 
-SimulationWatch::SimulationWatch(std::string what) : what_(std::move(what)), line_(kSimulationPace) {}
+SimulationWatch::SimulationWatch(std::string what, bool has_jitter)
+    : what_(std::move(what)), has_jitter_(has_jitter), line_(kSimulationPace) {}
 
 bool SimulationWatch::go_on(const SimulationProgress& progress) {
   if (is_interrupted()) return false;
@@ -28,8 +29,10 @@ bool SimulationWatch::go_on(const SimulationProgress& progress) {
   if (!begun_) {
     begun_ = now;
     if (progress.estimate_s > kNotable) {
-      print_progress(fmt::format("{}: {:.3g} messages one by one, up to about {}; less where many are alike", what_,
-                                 progress.flows, format_seconds(progress.estimate_s)));
+      print_progress(fmt::format(
+          "{}: {:.3g} messages one by one, up to about {}; {}", what_, progress.flows,
+          format_seconds(progress.estimate_s),
+          has_jitter_ ? "without --jitter only one of each class is simulated" : "less where many are alike"));
     }
   }
   if (line_.is_due()) {

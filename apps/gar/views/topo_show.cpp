@@ -100,7 +100,9 @@ class Drawing {
       : topology_(topology),
         options_(options),
         is_drawn_(index(topology.num_shapes()), false),
-        table_(columns(options)) {}
+        table_(columns(options)) {
+    table_.keep_empty_rows();
+  }
 
   std::string draw() {
     add_node("", topology_.node(topology_.root()).name, topology_.root());
@@ -219,8 +221,8 @@ class Drawing {
 std::string draw_topology(const Topology& topology, const TopoShowOptions& options) {
   constexpr const char* kWords =
       "latency  added by every node on a path, both servers included\n"
-      "incast   senders that a link takes, and what each one more adds to its time\n"
-      "adds     floats of 4 bytes in a second; memory: bytes read and written\n";
+      "incast   how many senders a link can take, and what each further one costs\n"
+      "adds     floats of 4 bytes per second; memory: bytes read and written per second\n";
   constexpr const char* kLetters =
       "latency       alpha; the nodes on a path, both servers included, add up\n"
       "s/float       beta: seconds for one float of 4 bytes\n"

@@ -265,7 +265,7 @@ def sweep(
     if threads is None:
         threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if threads < 1:
-        raise _core.InvalidArgument(f"threads {threads}: accepted is a number from 1")
+        raise _core.InvalidArgument(f"threads {threads}: expected a number from 1")
     line = ProgressLine() if progress is True or (progress is None and sys.stderr.isatty()) else None
     on_progress = line if line is not None else progress if callable(progress) else None
     begin = time.monotonic()

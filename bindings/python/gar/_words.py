@@ -98,7 +98,7 @@ def what_if_of(value: Union[None, WhatIf, Mapping[str, Any]]) -> WhatIf:
     known = {field.name for field in dataclasses.fields(WhatIf)}
     for name in value:
         if name not in known:
-            raise _core.UsageError(f"what_if '{name}': accepted is slow, degrade, fail, background, jitter or seed")
+            raise _core.UsageError(f"what_if '{name}': expected slow, degrade, fail, background, jitter or seed")
     return WhatIf(**value)
 
 

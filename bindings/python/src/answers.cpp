@@ -43,7 +43,7 @@ std::string predict_text(const Question& question, const std::vector<std::string
 
 Policy policy_of(const std::string& text) {
   if (text == "runtime") return Policy::kRuntime;
-  if (text != "model") throw UsageError("policy '" + text + "': accepted is model or runtime");
+  if (text != "model") throw UsageError("policy '" + text + "': expected model or runtime");
   return Policy::kModel;
 }
 
@@ -156,7 +156,7 @@ ComparedPlan compared(const Scene& scene, const PlanAnswer& planned, const Simul
 }
 
 std::string compare_text(const SimulationRequest& request, const std::vector<std::string>& sizes) {
-  if (sizes.empty()) throw UsageError(request.question.size.name + ": there are none; accepted is at least one");
+  if (sizes.empty()) throw UsageError(request.question.size.name + ": there are none; expected at least one");
   std::vector<VectorSize> lengths;
   for (const std::string& text : sizes) {
     lengths.push_back(vector_size({request.question.size.name, text, request.question.size.dtype}));
@@ -202,7 +202,7 @@ std::int64_t ranks_of(const Results& results, const std::string& file, std::opti
   const std::int64_t ranks = results.num_ranks > 0 ? results.num_ranks : given.value_or(known);
   if (ranks < 2 || ranks > known) {
     throw InvalidArgument(std::to_string(ranks) + " ranks: the profile knows " + std::to_string(known) +
-                          " servers; accepted are results of 2 to " + std::to_string(known) + " ranks");
+                          " servers; expected results of 2 to " + std::to_string(known) + " ranks");
   }
   return ranks;
 }

@@ -10,7 +10,7 @@ namespace gar::python {
 namespace {
 
 [[noreturn]] void refuse(const std::string& name, const std::string& text, const std::string& accepted) {
-  throw UsageError(name + " '" + text + "': accepted is " + accepted);
+  throw UsageError(name + " '" + text + "': expected " + accepted);
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ std::vector<AlgorithmSpec> algorithm_specs(const std::vector<std::string>& names
       if (info.needs_network()) add({std::string(info.name), {}, false});
     }
   }
-  if (out.empty()) throw UsageError("algorithms: there are none; accepted is at least one, such as 'gentree+'");
+  if (out.empty()) throw UsageError("algorithms: there are none; expected at least one, such as 'gentree+'");
   return out;
 }
 

@@ -41,10 +41,10 @@ class FieldChecker {
 
   void check_form() const {
     if (!plan_.programs.empty() && !plan_.subplans.empty())
-      fail("programs", "stands beside \"subplans\"; expected one of them");
+      fail("programs", "is there as well as \"subplans\"; expected one of them");
     if (plan_.programs.empty() && plan_.subplans.empty() && plan_.num_ranks > 1)
       fail("subplans",
-           fmt::format("is missing or empty; accepted for {} ranks: \"subplans\" or \"programs\"", plan_.num_ranks));
+           fmt::format("is missing or empty; expected \"subplans\" or \"programs\" for {} ranks", plan_.num_ranks));
     if (!plan_.programs.empty() && std::cmp_not_equal(plan_.programs.size(), plan_.num_ranks))
       fail("programs",
            fmt::format("has {} programs; expected num_ranks, which is {}", plan_.programs.size(), plan_.num_ranks));

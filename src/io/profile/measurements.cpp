@@ -116,7 +116,7 @@ class MeasurementsReader {
       if (!result.is_native) (void)item.at("algorithm", "an algorithm such as \"cps\" or \"hcps:4x3\"");
       return;
     }
-    if (result.is_native) algorithm->fail("stands beside \"native\"; expected one of them");
+    if (result.is_native) algorithm->fail("is there as well as \"native\"; expected one of them");
     try {
       result.algorithm = parse_algorithm(algorithm->text());
     } catch (const InvalidArgument& error) {

@@ -106,15 +106,15 @@ std::string Reader::path() const {
 
 bool Reader::wrong_type(const std::string& what) const {
   if (frames_.empty()) {
-    fail(fmt::format("the file holds {}; an object {{\"schema\": \"{}\", ...}} is accepted", what, kTopologySchema));
+    fail(fmt::format("the file holds {}; expected an object {{\"schema\": \"{}\", ...}}", what, kTopologySchema));
   }
   switch (frames_.back().scope) {
     case Scope::kClasses:
-      fail(fmt::format("is {}; an object of parameters is accepted, for example {{\"beta\": 6.4e-10}}", what));
+      fail(fmt::format("is {}; expected an object of parameters, for example {{\"beta\": 6.4e-10}}", what));
     case Scope::kSubtrees:
     case Scope::kChildren:
     case Scope::kNodes:
-      fail(fmt::format("is {}; a node (an object) is accepted", what));
+      fail(fmt::format("is {}; expected a node (an object)", what));
     case Scope::kClassList:
       fail(fmt::format("is {}; {}", what, accepted(Field::kClass)));
     default:
@@ -214,7 +214,7 @@ bool Reader::string(string_t& value) {
 
 void Reader::push(Scope scope, std::int32_t id) {
   if (frames_.size() >= kMaxNesting) {
-    fail(fmt::format("is nested too deeply; at most {} levels of servers and switches are accepted", kMaxDepth));
+    fail(fmt::format("is nested too deeply; expected at most {} levels of servers and switches", kMaxDepth));
   }
   Frame frame;
   frame.scope = scope;
@@ -284,12 +284,12 @@ bool Reader::key(string_t& key) {
   if (frame.scope == Scope::kClasses) {
     frame.id = class_id(key);
     ClassSpec& entry = document_.classes[static_cast<std::size_t>(frame.id)];
-    if (std::exchange(entry.is_defined, true)) fail("is there twice; each class is accepted once");
+    if (std::exchange(entry.is_defined, true)) fail("is there twice; expected each class once");
     return true;
   }
   if (frame.scope == Scope::kSubtrees) {
     frame.id = static_cast<std::int32_t>(document_.subtrees.size());
-    if (!document_.subtree_ids.try_emplace(key, frame.id).second) fail("is there twice; each subtree is accepted once");
+    if (!document_.subtree_ids.try_emplace(key, frame.id).second) fail("is there twice; expected each subtree once");
     document_.subtrees.push_back({key, 0, 0});
     return true;
   }
@@ -308,7 +308,7 @@ bool Reader::key(string_t& key) {
                          : ""));
   }
   const std::uint32_t bit = 1U << static_cast<unsigned>(found->field);
-  if ((frame.seen & bit) != 0) fail("is there twice in one object; once is accepted");
+  if ((frame.seen & bit) != 0) fail("is there twice in one object; expected once");
   frame.seen |= bit;
   frame.field = found->field;
   if (frame.field == Field::kRepeat) node().has_repeat = true;
@@ -340,7 +340,7 @@ bool Reader::end_array() {
   frames_.pop_back();
   if (frame.scope == Scope::kNodes) {
     document_.flat_end = static_cast<std::int32_t>(document_.nodes.size());
-    if (frame.num_items == 0) fail("is empty, there are no servers; a list of at least one node is accepted");
+    if (frame.num_items == 0) fail("is empty, there are no servers; expected a list of at least one node");
   }
   if (frame.scope == Scope::kChildren && frame.num_items == 0) fail("is empty; " + accepted(Field::kChildren));
   return true;
@@ -384,7 +384,7 @@ bool Reader::parse_error(std::size_t position, const std::string& token, const n
   const std::size_t column = std::max<std::size_t>(before.size() - line_begin, 1);
   constexpr int kNumberOverflow = 406;  // the library's code
   if (error.id == kNumberOverflow) {
-    throw ParseError(fmt::format("{}: line {}, column {}: the number {} is too large; finite numbers are accepted",
+    throw ParseError(fmt::format("{}: line {}, column {}: the number {} is too large; expected finite numbers",
                                  document_.source, line, column, printable(token)));
   }
   // The library's text starts with its own code and, for syntax errors, with its own position.
@@ -424,12 +424,12 @@ std::string known_classes() {
 
 TopologyDocument Reader::finish() {
   if (!has_schema_) {
-    document_.fail("schema", fmt::format("missing; \"schema\": \"{}\" is accepted", kTopologySchema));
+    document_.fail("schema", fmt::format("missing; expected \"schema\": \"{}\"", kTopologySchema));
   }
   if (document_.has_tree == document_.has_flat) {
     document_.fail(document_.has_tree ? "nodes" : "tree",
-                   document_.has_tree ? "the file has both \"tree\" and \"nodes\"; one of them is accepted"
-                                      : "missing; the network is accepted as \"tree\" (nested) or \"nodes\" (a list)");
+                   document_.has_tree ? "the file has both \"tree\" and \"nodes\"; expected one of them"
+                                      : "missing; expected the network as \"tree\" (nested) or \"nodes\" (a list)");
   }
   if (document_.has_flat && !document_.subtrees.empty()) {
     document_.fail("subtrees", "a flat list of \"nodes\" cannot refer to subtrees; use \"tree\" or leave them out");
@@ -459,7 +459,7 @@ std::string said_twice(const ParamSet& params, std::size_t param) {
   const std::size_t word = is_link ? kBandwidth : kLatency;
   const std::size_t letter = is_link ? kFirstLinkParam : kAlpha;
   if (!params.has[word] || !params.has[letter]) return "";
-  return fmt::format("\"{}\" is there as well, which says the same of one {}; one of the two is accepted",
+  return fmt::format("\"{}\" is there as well, which says the same of one {}; expected one of the two",
                      kParamNames[param == word ? letter : word], is_link ? "link" : "node");
 }
 
@@ -488,7 +488,7 @@ void TopologyDocument::fail(const std::string& path, const std::string& problem)
 TopologyDocument parse_topology_document(std::string_view text, const std::string& source) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     throw ParseError(
-        fmt::format("{}: the file is empty; a topology with \"schema\": \"{}\" is accepted", source, kTopologySchema));
+        fmt::format("{}: the file is empty; expected a topology with \"schema\": \"{}\"", source, kTopologySchema));
   }
   Reader reader(text, source);
   nlohmann::json::sax_parse(text.begin(), text.end(), &reader);

@@ -46,40 +46,39 @@ std::span<const FieldName> flat_fields() { return std::span(kNodeFields).subspan
 std::string accepted(Field field) {
   switch (field) {
     case Field::kSchema:
-      return fmt::format("\"{}\" is accepted", kTopologySchema);
+      return fmt::format("expected \"{}\"", kTopologySchema);
     case Field::kTopName:
     case Field::kDescription:
-      return "a text is accepted";
+      return "expected a text";
     case Field::kName:
-      return fmt::format("a text of 1 to {} bytes without '/' is accepted", kMaxNameBytes);
+      return fmt::format("expected a text of 1 to {} bytes without '/'", kMaxNameBytes);
     case Field::kClasses:
-      return "an object of parameter sets is accepted, for example {\"fast\": {\"beta\": 6.4e-10}}";
+      return "expected an object of parameter sets, for example {\"fast\": {\"beta\": 6.4e-10}}";
     case Field::kSubtrees:
-      return "an object of nodes is accepted, for example {\"rack\": {\"alpha\": 0, \"children\": [...]}}";
+      return "expected an object of nodes, for example {\"rack\": {\"alpha\": 0, \"children\": [...]}}";
     case Field::kTree:
-      return "a node is accepted, for example {\"alpha\": 0, \"children\": [...]}";
+      return "expected a node, for example {\"alpha\": 0, \"children\": [...]}";
     case Field::kNodes:
-      return "a list of nodes is accepted, for example [{\"name\": \"s0\", \"parent\": \"sw0\", ...}]";
+      return "expected a list of nodes, for example [{\"name\": \"s0\", \"parent\": \"sw0\", ...}]";
     case Field::kChildren:
-      return "a list of at least one node is accepted; a server has no \"children\"";
+      return "expected a list of at least one node; a server has no \"children\"";
     case Field::kClass:
-      return "the name of an entry of \"classes\" or of a known kind such as 100GbE or DDR5, or a list of such names, "
-             "is "
-             "accepted";
+      return "expected the name of an entry of \"classes\" or of a known kind such as 100GbE or DDR5, or a list of "
+             "such names";
     case Field::kKind:
-      return "\"server\" or \"switch\" is accepted";
+      return "expected \"server\" or \"switch\"";
     case Field::kRepeat:
-      return fmt::format("a whole number from 1 to {} is accepted", kMaxServers);
+      return fmt::format("expected a whole number from 1 to {}", kMaxServers);
     case Field::kRef:
-      return "the name of an entry of \"subtrees\" is accepted";
+      return "expected the name of an entry of \"subtrees\"";
     case Field::kParent:
-      return "the name of one node is accepted (a node has exactly one parent, the root has none)";
+      return "expected the name of one node (a node has exactly one parent, the root has none)";
     case Field::kBandwidthText:
-      return fmt::format("{} is accepted", kAcceptedBandwidth);
+      return fmt::format("expected {}", kAcceptedBandwidth);
     case Field::kLatencyText:
-      return fmt::format("{} is accepted", kAcceptedLatency);
+      return fmt::format("expected {}", kAcceptedLatency);
     default:
-      return fmt::format("a number from 0 to {:g} is accepted", kParamMost[static_cast<std::size_t>(field)]);
+      return fmt::format("expected a number from 0 to {:g}", kParamMost[static_cast<std::size_t>(field)]);
   }
 }
 

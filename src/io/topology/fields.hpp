@@ -43,7 +43,7 @@ std::span<const FieldName> class_fields();
 std::span<const FieldName> tree_fields();
 std::span<const FieldName> flat_fields();
 
-/// What a field takes, for messages: "a number from 0 to 1e+06 is accepted".
+/// What a field takes, for messages: "expected a number from 0 to 1e+06".
 std::string accepted(Field field);
 
 }  // namespace gar

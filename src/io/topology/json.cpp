@@ -385,7 +385,7 @@ NodeId Resolver::resolve_flat() {
     const auto found = by_name.find(spec(id).target);
     if (found == by_name.end()) {
       fail(id, "parent",
-           fmt::format("there is no node \"{}\"; the name of another node of the list is accepted",
+           fmt::format("there is no node \"{}\"; expected the name of another node of the list",
                        printable(spec(id).target)));
     }
     parent[index(id)] = found->second;
@@ -418,8 +418,8 @@ std::int32_t Resolver::find_flat_root(const std::vector<std::int32_t>& parent) c
   if (second != parent.end()) {
     const auto other = static_cast<std::int32_t>(second - parent.begin());
     fail(other, "parent",
-         fmt::format("missing: \"{}\" and nodes[{}] \"{}\" are both roots ({} nodes have no parent); exactly one root "
-                     "is accepted",
+         fmt::format("missing: \"{}\" and nodes[{}] \"{}\" are both roots ({} nodes have no parent); expected exactly "
+                     "one root",
                      printable(spec(other).name), id, printable(spec(id).name),
                      std::count(parent.begin(), parent.end(), -1)));
   }
@@ -452,7 +452,7 @@ void Resolver::check_flat_cycles(const std::vector<std::int32_t>& parent, const 
 
 Topology parse_topology(std::string_view text, const std::string& source) {
   if (text.size() > static_cast<std::size_t>(kMaxTopologyBytes)) {
-    throw ParseError(fmt::format("{}: has {} bytes; at most {} are accepted", source, text.size(), kMaxTopologyBytes));
+    throw ParseError(fmt::format("{}: has {} bytes; expected at most {}", source, text.size(), kMaxTopologyBytes));
   }
   const TopologyDocument document = parse_topology_document(text, source);
   return Resolver(document).run();

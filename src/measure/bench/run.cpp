@@ -79,7 +79,7 @@ std::vector<Runner> make_runners(World& world, const BenchConfig& config) {
   return out;
 }
 
-/// Between hosts the first rank of each counts what TCP sends; otherwise nobody.
+/// Between hosts the first rank of each counts what TCP sends; otherwise no rank does.
 struct SegmentCounting {
   bool is_known = false;  ///< to any rank
   bool is_mine = false;   ///< this rank counts

@@ -15,9 +15,9 @@
 namespace gar::measure {
 namespace {
 
-constexpr std::int64_t kCallsBetweenLooks = 32;  // at who wants to stop
+constexpr std::int64_t kCallsBetweenLooks = 32;  // for a rank that wants to stop
 
-/// The decision for vectors of so many bytes; null: there is none.
+/// The decision for vectors of this many bytes; null: there is none.
 const Decision* decision_for(const Decisions& decisions, std::int64_t bytes) {
   for (const Decision& decision : decisions.decisions) {
     if (decision.from_bytes <= bytes && bytes <= decision.to_bytes) return &decision;

@@ -27,7 +27,7 @@ double parse_retransmits(std::string_view snmp);
 /// Does a NIC's statistic of this name count pause frames (not their duration, nor something else about them)?
 bool is_pause_counter(std::string_view name);
 
-/// What network this process sees, for telling who counts the same segments: a name that no other has.
+/// What network this process sees, for telling which processes count the same segments: a name that no other has.
 std::string network_identity();
 
 }  // namespace gar::measure

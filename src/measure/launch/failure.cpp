@@ -1,4 +1,4 @@
-// Exceptions as messages and exit codes: the only place that knows which is which.
+// Exceptions as messages and exit codes, for programs.
 #include "gar/measure/failure.hpp"
 
 #include <fmt/format.h>

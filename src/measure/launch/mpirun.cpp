@@ -331,7 +331,7 @@ void become_program(MpiLibrary library) {
   const std::optional<std::string> program = find_program(library);
   if (!program) {
     throw std::runtime_error(
-        fmt::format("under {} the program gar-{} is needed beside gar, in {}; it is built where {} is installed",
+        fmt::format("under {} the program gar-{} is needed next to gar, in {}; it is built where {} is installed",
                     title(library), word(library), own_path().parent_path().string(),
                     library == MpiLibrary::kOpenMpi ? "libopenmpi-dev" : "libmpich-dev"));
   }

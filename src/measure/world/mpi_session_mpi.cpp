@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <string_view>
 #include <thread>
 
 #include "gar/measure/mpi_session.hpp"
@@ -81,12 +79,7 @@ class Session : public MpiSession {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
 
-  [[nodiscard]] std::string library_version() const override {
-    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-    int length = 0;
-    MPI_Get_library_version(text.data(), &length);
-    return mpi_library_name({text.data(), static_cast<std::size_t>(length)});
-  }
+  [[nodiscard]] std::string library_version() const override { return mpi_library(); }
 
   Communicator communicator(const CommunicatorOptions& options, TransportKind transport) override {
     return mpi_communicator(world_, options, mpi_path(transport));

@@ -124,7 +124,7 @@ class ShareScheduler {
   [[nodiscard]] Candidate any_holder_of(std::int64_t unit) const {
     const auto it = std::find_if(holdings_.begin(), holdings_.end(),
                                  [&](const Piece& h) { return h.begin <= unit && unit < h.end; });
-    if (it == holdings_.end()) throw InvalidArgument(fmt::format("acps: nobody holds unit {}", unit));
+    if (it == holdings_.end()) throw InvalidArgument(fmt::format("acps: no rank holds unit {}", unit));
     return {0, it->end, it->owner};
   }
 

@@ -2,11 +2,11 @@
 #include "plan/algorithms/building.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <numeric>
 #include <utility>
 
+#include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/topology.hpp"
 
@@ -62,7 +62,7 @@ Plan digits_plan(std::string algorithm, std::int64_t n, const std::vector<std::i
     throw InvalidArgument(
         fmt::format("factors {} do not multiply to {} servers; expected factors of at least 2 with product {}, or "
                     "uneven groups as in hcps:~{}",
-                    fmt::join(factors, "x"), n, n, fmt::join(factors, "x")));
+                    factor_words(factors), n, n, factor_words(factors)));
   }
   Plan plan = empty_plan(std::move(algorithm), n, n);
   if (n == 1) return plan;

@@ -4,7 +4,6 @@
 // as even as possible (uneven_hcps): a level whose groups are equal is a digit, and a level whose groups differ by one
 // rank is an Asymmetric CPS.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -85,7 +84,7 @@ class UnevenBuilder {
 }  // namespace
 
 Plan hcps(std::int64_t num_ranks, const std::vector<std::int64_t>& factors) {
-  return building::digits_plan(fmt::format("hcps:{}", fmt::join(factors, "x")), num_ranks, factors, StageKind::kDirect);
+  return building::digits_plan(fmt::format("hcps:{}", factor_words(factors)), num_ranks, factors, StageKind::kDirect);
 }
 
 Plan uneven_hcps(std::int64_t num_ranks, const std::vector<std::int64_t>& factors) {
@@ -96,7 +95,7 @@ Plan uneven_hcps(std::int64_t num_ranks, const std::vector<std::int64_t>& factor
   for (std::size_t level = factors.size(); level-- > 0;) {
     if (factors[level] < 2 || (level > 0 && factors[level] > largest)) {
       throw InvalidArgument(fmt::format("hcps:~{}: factor {} does not fit {} servers; expected 2 to {}",
-                                        fmt::join(factors, "x"), factors[level], largest, largest));
+                                        factor_words(factors), factors[level], largest, largest));
     }
     divisors.push_back(largest);
     divisors.push_back(std::max<std::int64_t>(largest - 1, 1));
@@ -106,9 +105,9 @@ Plan uneven_hcps(std::int64_t num_ranks, const std::vector<std::int64_t>& factor
   if (factors[0] != largest) {
     throw InvalidArgument(
         fmt::format("hcps:~{}: the innermost groups of {} servers have up to {}, so the first factor must be {}",
-                    fmt::join(factors, "x"), num_ranks, largest, largest));
+                    factor_words(factors), num_ranks, largest, largest));
   }
-  Plan plan = building::empty_plan(fmt::format("hcps:~{}", fmt::join(factors, "x")), num_ranks,
+  Plan plan = building::empty_plan(fmt::format("hcps:~{}", factor_words(factors)), num_ranks,
                                    building::units_for(num_ranks, divisors));
   plan.root = UnevenBuilder(plan, factors).build(num_ranks, factors.size() - 1);
   return plan;

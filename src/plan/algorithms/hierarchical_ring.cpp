@@ -2,7 +2,6 @@
 //
 // One ring digit per factor: the sum of (f_i - 1) steps with fan-in 2.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "gar/algorithms.hpp"
 #include "plan/algorithms/building.hpp"
@@ -10,7 +9,7 @@
 namespace gar {
 
 Plan hierarchical_ring(std::int64_t num_ranks, const std::vector<std::int64_t>& factors) {
-  return building::digits_plan(fmt::format("hring:{}", fmt::join(factors, "x")), num_ranks, factors, StageKind::kRing);
+  return building::digits_plan(fmt::format("hring:{}", factor_words(factors)), num_ranks, factors, StageKind::kRing);
 }
 
 Plan build_hring(const AlgorithmSpec& spec, std::int64_t num_ranks) {

@@ -8,7 +8,6 @@
 // Every rank moves (f_i - 1) vectors in a step, so this pays where latency counts more than bytes. All members of a
 // group reduce the same operands in the same order, that of ranks, so all ranks end with the same bits.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <bit>
 
@@ -28,7 +27,7 @@ std::int64_t exchanging_ranks(std::int64_t n, const std::vector<std::int64_t>& f
       throw InvalidArgument(
           fmt::format("factors {} do not fit {} servers; expected factors of at least 2 whose product is at most "
                       "{}: servers beyond it fold into a partner",
-                      fmt::join(factors, "x"), n, n));
+                      factor_words(factors), n, n));
     }
     product *= f;
   }
@@ -66,7 +65,7 @@ Plan exchanges(std::string algorithm, std::int64_t n, const std::vector<std::int
 }  // namespace
 
 Plan recursive_multiplying(std::int64_t num_ranks, const std::vector<std::int64_t>& factors) {
-  return exchanges(fmt::format("recursive-multiplying:{}", fmt::join(factors, "x")), num_ranks, factors);
+  return exchanges(fmt::format("recursive-multiplying:{}", factor_words(factors)), num_ranks, factors);
 }
 
 Plan recursive_doubling(std::int64_t num_ranks) {

@@ -144,6 +144,10 @@ const AlgorithmInfo* find_algorithm(std::string_view name) {
   return found == std::end(kAlgorithms) ? nullptr : found;
 }
 
+std::string factor_words(const std::vector<std::int64_t>& factors) {
+  return fmt::format("{}", fmt::join(factors, "x"));
+}
+
 bool is_tree_planner(const AlgorithmSpec& spec) {
   const AlgorithmInfo* info = find_algorithm(spec.name);
   return info != nullptr && info->needs_network();

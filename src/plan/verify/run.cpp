@@ -387,7 +387,8 @@ class Runs {
   Rounds rounds_;
 };
 
-/// A set says who is in a value, the counts say that there are as many contributions as ranks: each is there once.
+/// A set says which ranks are in a value, the counts say that there are as many contributions as ranks: each is there
+/// once.
 std::optional<WrongCell> run_on_sets(Runs& runs, std::int64_t num_ranks) {
   using enum Values;
   for (std::int64_t first = 0; first < num_ranks; first += kRanksOfSet) {

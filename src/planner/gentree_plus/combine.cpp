@@ -116,7 +116,7 @@ void Search::add_digits_option(const Joint& joint, const char* algorithm, const 
 }
 
 // What the children hold is exchanged whole, by the last digit or by all of them. These are kept apart: they are for
-// short vectors, and who is compared with them is in a list of its own.
+// short vectors, and what is compared with them is in a list of its own.
 void Search::exchanges(const Joint& joint, bool one_kind) {
   Joint own = joint;
   own.decision.candidates = std::make_shared<std::vector<SwitchCandidate>>(*joint.decision.candidates);

@@ -21,7 +21,7 @@ constexpr double kMessagesOfOne = 16'000;
 constexpr double kMessagesOfAll = 64'000;
 constexpr double kManyServers = 32;
 constexpr std::int64_t kFewestChunks = 8;  // that are simulated of a long plan
-constexpr double kFewFactor = 4;           // messages of these may be so many times more
+constexpr double kFewFactor = 4;           // these may have this many times more messages
 constexpr double kNotable = 0.02;          // of its price: a plan is also tried in other numbers of chunks
 constexpr double kRounding = 1e-9;
 
@@ -45,7 +45,7 @@ Finals::Offer Finals::priced(const Plan& plan, std::vector<SwitchChoice> switche
   out.plan = plan.collective != options_.collective ? as_collective(plan, options_.collective) : plan;
   out.switches = std::move(switches);
   out.priced = std::make_shared<PricedPlan>(out.plan, topology_, options_);
-  out.plan.num_chunks = out.priced->best_chunks(size_, limit_);
+  out.plan.num_chunks = out.priced->few_chunks(size_, limit_);
   out.priced->set_num_chunks(out.plan.num_chunks);
   out.terms = out.priced->cost(size_);
   out.is_settled = is_settled_by_price(out.plan.num_chunks);
@@ -172,7 +172,12 @@ void Finals::offer_if_better(Plan plan, std::vector<SwitchChoice> switches) {
   if (offer.terms.total() < least()) add(std::move(offer));
 }
 
-double Finals::seconds_of(const Plan& plan) const { return priced(plan, {}).terms.total(); }
+// Not in few chunks: while shares move, the price must not jump where one chunk more becomes worth it.
+double Finals::seconds_of(const Plan& plan) const {
+  const bool is_half = plan.collective != options_.collective;
+  const PricedPlan priced(is_half ? as_collective(plan, options_.collective) : plan, topology_, options_);
+  return priced.pipelined_cost(size_, priced.best_chunks(size_, limit_)).total();
+}
 
 double Finals::least() {
   settle();
@@ -187,7 +192,7 @@ double Finals::least_price() const {
 
 bool Finals::is_short() {
   settle();
-  return !offers_.empty() && offers_[best()].priced->best_chunks(size_, most_chunks_) == 1;
+  return !offers_.empty() && offers_[best()].priced->few_chunks(size_, most_chunks_) == 1;
 }
 
 TreePlan Finals::take() {

@@ -1,7 +1,7 @@
 // Whole plans priced exactly, of which GenTree+ takes the cheapest.
 //
 // The price of chunks is what a schedule without idle time takes. Chunks that follow each other through stages of which
-// each has other links may wait for each other, and how long depends on who is late where: that is simulated. A
+// each has other links may wait for each other, and how long depends on which rank is late where: that is simulated. A
 // simulation takes longer than a price, so it is done for the plans that it can matter for: as long as the cheapest
 // plan is one in chunks that has not been simulated, it is, and costs what that says if it is more.
 #pragma once
@@ -22,11 +22,11 @@ class Finals {
  public:
   Finals(const Topology& topology, double size_floats, const ModelOptions& options);
 
-  /// Prices a plan in its best number of chunks, and keeps it if it is cheaper than all before.
+  /// Prices a plan in few chunks (PricedPlan::few_chunks), and keeps it if it is cheaper than all before.
   void offer(Plan plan, std::vector<SwitchChoice> switches);
   /// The same, but a plan that is not cheaper is not even listed among those that were compared.
   void offer_if_better(Plan plan, std::vector<SwitchChoice> switches);
-  /// Seconds of a plan in its best number of chunks; it is not kept.
+  /// Seconds of a plan for the collective that is planned, in its best number of chunks; it is not kept.
   [[nodiscard]] double seconds_of(const Plan& plan) const;
   /// Does the cheapest plan so far take the vector in one piece, because cutting it would not pay?
   [[nodiscard]] bool is_short();

@@ -25,9 +25,9 @@
 // Groups. A switch with many children may exchange in groups first: a group is a switch without a link of its own.
 //
 // The stages. Children hold different cuts of the vector (where all shares are equal, digits are used). Every position
-// is held by one rank of each child; who owns it is found as for Asymmetric CPS, with shares of X_d times what a rank
-// holds. If that leaves a remainder, every stretch that is held by the same ranks is cut in the proportion of the X_d
-// instead.
+// is held by one rank of each child; which rank owns it is found as for Asymmetric CPS, with shares of X_d times what a
+// rank holds. If that leaves a remainder, every stretch that is held by the same ranks is cut in the proportion of the
+// X_d instead.
 //
 // Halves. A ReduceScatter ends with equal blocks: what was owned otherwise moves to its place, in one stage more. Up
 // and down differ now. Down, X_d comes from each of the others, and more above: D_d = X_d (k - 1 + D_v); that is the
@@ -438,7 +438,7 @@ class ShareTree {
                                      [&](const auto& run) { return holds_same(run.first, runs[0].first, units_); });
     FragmentPtr out = is_even
                           ? digits_fragment(std::move(runs), {{static_cast<std::int64_t>(p.children.size())}}, label)
-                          : placed(p, std::move(runs), label + ", shares that fit");
+                          : placed(p, std::move(runs), label + ", unequal shares");
     fragments_.emplace_back(i, out);
     return out;
   }

@@ -16,7 +16,7 @@
 // sweep goes on from there. Where sweeps do not end soon, solve() gives up, and the caller fills all links anew.
 //
 // Time. W_l is the integral of L_l: what each own flow has got. A flow that becomes own to l with x floats left arrives
-// when W_l has grown by x, however often the level changes until then; a heap for each link knows who is next.
+// when W_l has grown by x, however often the level changes until then; a heap for each link knows which flow is next.
 //
 // Complexity. O(edges behind the change) for new levels and O(crossings of the link) for a link that takes over; memory
 // O(crossings).

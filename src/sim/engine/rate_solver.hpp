@@ -245,7 +245,7 @@ class RateSolver {
   void keep(LinkIndex index, OnChange on_change);
   // the graph
   static constexpr std::size_t kLargeRegion = 256;  // flows
-  static constexpr std::size_t kFewChanges = 16;    // a region is large if it has so many flows for each that changed
+  static constexpr std::size_t kFewChanges = 16;    // a region is large if it has this many flows for each that changed
   static constexpr int kPatience = 16;              // large regions before flows move to the graph
   static constexpr int kNotPossible = 1 << 20;      // as many if they cannot
   void weigh_region(std::size_t num_changes);

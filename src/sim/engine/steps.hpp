@@ -529,7 +529,7 @@ void Steps<World>::throw_stuck() const {
       const ActiveStep& step = steps_[active];
       throw PlanError("the plan cannot finish: rank " + std::to_string(world_.rank_id(rank)) + " waits in step " +
                       std::to_string(step.number) + " for " + std::to_string(step.num_expected - step.num_arrived) +
-                      " more messages that nobody sends; 'gar verify' says more");
+                      " more messages that no rank sends; 'gar verify' says more");
     }
   }
   throw PlanError("the plan cannot finish");

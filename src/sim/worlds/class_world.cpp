@@ -235,7 +235,7 @@ void ClassWorld::count_receives() {
   for (std::uint32_t c = 0; c < num_ranks(); ++c) {
     for (std::uint64_t k = first_[c]; k < first_[c + 1]; ++k) {
       const double missing = static_cast<double>(steps_[k].num_recv_runs) - received[k];
-      if (missing > 0.5) fail(c, steps_[k].number, "it waits for a message that nobody sends");
+      if (missing > 0.5) fail(c, steps_[k].number, "it waits for a message that no rank sends");
       if (missing < -0.5) fail(c, steps_[k].number, "it is sent a message that it does not receive");
     }
   }

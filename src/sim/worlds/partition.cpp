@@ -106,7 +106,7 @@ class Refinement {
   [[nodiscard]] std::size_t local(std::int32_t instance) const { return static_cast<std::size_t>(instance - root_); }
 
   void round(std::vector<std::uint64_t>& colour) {
-    // Links from below: what is under them, what they are, and who sent what over them in the last round.
+    // Links from below: what is under them, what they are, and which ranks sent what over them in the last round.
     for (std::int32_t i = end_ - 1; i >= root_; --i) {
       std::uint64_t& c = node_colour_[local(i)];
       const NodeSpan& span = network_.span(i);

@@ -105,7 +105,7 @@ TEST(BenchOptions, SizesAndCounts) {
   args.dtype = "double,half";
   EXPECT_NE(usage_error(args).find("types of one size"), std::string::npos);
   args.dtype = "all";
-  EXPECT_NE(usage_error(args).find("--count does not go with -d all"), std::string::npos);
+  EXPECT_NE(usage_error(args).find("--count cannot be combined with -d all"), std::string::npos);
   args.dtype = "half";
   args.begin = "8";
   EXPECT_NE(usage_error(args).find("only one of --size, --count and a range"), std::string::npos);
@@ -136,12 +136,12 @@ TEST(BenchOptions, RejectsWhatMakesNoSense) {
   contains(args_with(&BenchArgs::timeout, "0"), "--timeout '0'");
   contains(args_with(&BenchArgs::dtype, "float33"), "-d 'float33': unknown type; expected int8");
   contains(args_with(&BenchArgs::op, "avg"), "or all");
-  contains(args_with(&BenchArgs::op, "band"), "-o band does not go with -d float32");
+  contains(args_with(&BenchArgs::op, "band"), "-o band cannot be combined with -d float32");
   contains(args_with(&BenchArgs::collective, "broadcast"), "expected allreduce reduce-scatter allgather");
   contains(args_with(&BenchArgs::algo, "rign"), "gar bench also has auto and native");
   BenchArgs threads = args_with(&BenchArgs::algo, "auto,native");
   threads.transport = "threads";
-  contains(threads, "--transport threads does not go with native");
+  contains(threads, "--transport threads cannot be combined with native");
 }
 
 TEST(BenchOptions, ListsOfTypesOperatorsAndAlgorithms) {

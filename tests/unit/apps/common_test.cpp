@@ -91,6 +91,29 @@ TEST(Folding, TablesBreakWhereTheyAreTold) {
   EXPECT_EQ(table.folded(false).substr(0, 16), "algorithm  time\n") << "too wide for one line";
 }
 
+TEST(Folding, RowsThatAreEmptyBelowTheOthersAreLeftOut) {
+  Table table({{"where"}, {"parameter"}, {"value", true}, {"words", false, true}}, 2);
+  const std::string wide(2 * terminal_columns(), 'x');
+  table.add_row({"level 0", "alpha", "1"});
+  table.add_row({"", "beta", "2", Cell(wide)});
+  table.add_row({"", "epsilon", "3", "few"});
+  table.add_row({"server", "gamma", "4"});
+  EXPECT_EQ(table.folded(false),
+            "where    parameter  value\n"
+            "level 0  alpha          1\n"
+            "         beta           2\n"
+            "         epsilon        3\n"
+            "server   gamma          4\n"
+            "\n"
+            "where    parameter  words\n"
+            "level 0  beta       " +
+                wide +
+                "\n"
+                "         epsilon    few\n");
+  table.keep_empty_rows();
+  EXPECT_NE(table.folded(false).find("level 0  alpha\n"), std::string::npos);
+}
+
 TEST(Examples, AreBrokenSoThatTheyCanBeCopied) {
   EXPECT_EQ(fitted_examples("Examples:\n  # what it does\n  gar plan\n", 80),
             "Examples:\n  # what it does\n  gar plan\n");

@@ -166,8 +166,8 @@ TEST(CudaOptions, RefusedByBench) {
                 "is for --device cuda");
   }
   expect_part(error([](BenchArgs& args) { args.local.clear(); }), "--device cuda needs --local N");
-  expect_part(error([](BenchArgs& args) { args.reproducible = true; }), "--reproducible does not go with");
-  expect_part(error([](BenchArgs& args) { args.mpi = "mpich"; }), "--mpi does not go with");
+  expect_part(error([](BenchArgs& args) { args.reproducible = true; }), "--reproducible cannot be combined with");
+  expect_part(error([](BenchArgs& args) { args.mpi = "mpich"; }), "--mpi cannot be combined with");
 }
 
 TEST(CudaOptions, OfFit) {
@@ -178,7 +178,7 @@ TEST(CudaOptions, OfFit) {
   expect_part(usage_error_of([&] { return parse_fit(args); }), "expected auto cuda-ipc nccl");
   args.transport = "auto";
   args.from = {"measured.json"};
-  expect_part(usage_error_of([&] { return parse_fit(args); }), "--from does not go with --device");
+  expect_part(usage_error_of([&] { return parse_fit(args); }), "--from cannot be combined with --device");
 }
 
 TEST(CudaSession, IsNotInThisProgram) {

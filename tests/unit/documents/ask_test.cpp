@@ -115,7 +115,7 @@ TEST(Ask, FilesAreRecognised) {
   EXPECT_EQ(kind(answer(R"({"ask": "plan", "topology": "star:6", "count": "1e6"})")), "plan");
   const AskJson network = asked({{"ask", "network"}, {"topology", "tree:2x3"}}, "gar.network/1");
   EXPECT_EQ(kind(network["network"]), "topology");
-  EXPECT_NE(asked_wrongly({{"ask", "inspect"}, {"text", R"({"schema": "gar.verify/1"})"}}).find("accepted"),
+  EXPECT_NE(asked_wrongly({{"ask", "inspect"}, {"text", R"({"schema": "gar.verify/1"})"}}).find("expected"),
             std::string::npos);
   EXPECT_NE(asked_wrongly({{"ask", "inspect"}, {"text", " \n"}, {"name", "x"}}).find("x: is empty"), std::string::npos);
 }
@@ -140,11 +140,11 @@ TEST(Ask, NoFileIsOpened) {
 
 TEST(Ask, WhatMakesNoSenseIsSaid) {
   EXPECT_NE(AskJson::parse(answer("{"))["error"].get<std::string>().find("not valid JSON"), std::string::npos);
-  EXPECT_NE(AskJson::parse(answer("[]"))["error"].get<std::string>().find("accepted"), std::string::npos);
+  EXPECT_NE(AskJson::parse(answer("[]"))["error"].get<std::string>().find("expected"), std::string::npos);
   EXPECT_NE(asked_wrongly({{"ask", "oracle"}}).find("predict curve heat"), std::string::npos);
   EXPECT_NE(asked_wrongly({{"ask", "predict"}, {"topology", "star:4"}}).find("count"), std::string::npos);
   EXPECT_NE(asked_wrongly({{"ask", "predict"}, {"topology", "star:4"}, {"count", "1"}, {"model", "x"}})
-                .find("genmodel, paper, abc"),
+                .find("genmodel, paper or abc"),
             std::string::npos);
   EXPECT_NE(asked_wrongly({{"ask", "predict"}, {"count", "1"}}).find("a network is needed"), std::string::npos);
   EXPECT_EQ(asked({{"ask", "predict"}, {"topology", "star:4"}, {"count", "x"}}, "gar.error/1")["exit_code"], 2);

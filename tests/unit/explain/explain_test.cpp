@@ -109,10 +109,10 @@ TEST(WhySimulatedDiffers, NamesTermsAndCauses) {
   simulated.epsilon = 0.18;
   simulated.alpha = 0.088;
   EXPECT_EQ(why_simulated_differs(predicted, simulated, {}),
-            "incast -120 ms (-40%): senders start and finish at different times, so w falls");
+            "incast -120 ms (-40%): senders start and finish at different times, so fewer meet on a link");
   simulated.alpha = 0.05;
   EXPECT_EQ(why_simulated_differs(predicted, simulated, {}),
-            "incast -120 ms (-40%): senders start and finish at different times, so w falls; "
+            "incast -120 ms (-40%): senders start and finish at different times, so fewer meet on a link; "
             "latency -50.0 ms (-50%): ranks wait for their own data, not for the longest path");
   simulated = predicted;
   simulated.beta = 1.5;
@@ -143,6 +143,13 @@ TEST(StageWords, SayWhereTheTimeGoes) {
             stage_words(stages[1], 4, false) + "; handling the messages, 12.0 s");
 }
 
+TEST(StageWords, NameThePhase) {
+  EXPECT_EQ(phase_word(false, false, false), "reduce-scatter");
+  EXPECT_EQ(phase_word(false, false, true), "all-gather");
+  EXPECT_EQ(phase_word(false, true, false), "exchange");
+  EXPECT_EQ(phase_word(true, false, true), "step");
+}
+
 TEST(IncastWords, SayWhatWasFound) {
   LevelProfile level;
   level.beta.value = 1e-8;
@@ -150,13 +157,14 @@ TEST(IncastWords, SayWhatWasFound) {
   level.most_senders = 3;
   EXPECT_EQ(incast_words(level), "unknown: only up to 3 senders were measured");
   level.incast = Incast::kNone;
-  EXPECT_EQ(incast_words(level), "none up to 3 senders");
+  EXPECT_EQ(incast_words(level), "none: up to 3 senders cost no more than one");
   level.incast = Incast::kDrift;
   level.epsilon.value = 2e-10;
-  EXPECT_EQ(incast_words(level), "drift: each sender more costs 2% of beta, without a threshold, up to 3 senders");
+  EXPECT_EQ(incast_words(level),
+            "none; each further sender costs 2% of beta, as on networks without loss (up to 3 measured)");
   level.incast = Incast::kPresent;
   level.incast_threshold.value = 2;
-  EXPECT_EQ(incast_words(level), "present: above 2 senders each one more costs 2% of beta (up to 3 measured)");
+  EXPECT_EQ(incast_words(level), "present: above 2 senders each further one costs 2% of beta (up to 3 measured)");
 }
 
 }  // namespace

@@ -13,6 +13,12 @@ TEST(WinnerWords, SayFactorAndTerms) {
   EXPECT_EQ(winner_words(cps, ring, true), "cps is 2.00x as fast as ring: 2.00 s less latency (alpha)");
 }
 
+TEST(WinnerWords, LargeFactorsHaveNoDecimals) {
+  const Contestant one{"cps", {.alpha = 1}};
+  EXPECT_EQ(winner_words(one, {"ring", {.alpha = 99.24}}), "cps is 99.24x as fast as ring: 98.2 s less latency");
+  EXPECT_EQ(winner_words(one, {"ring", {.alpha = 164.17}}), "cps is 164x as fast as ring: 163 s less latency");
+}
+
 TEST(WinnerWords, ChunksOverlapAndSaveNothing) {
   const Contestant whole{"gentree", {.beta = 3}};
   const Contestant chunks{"gentree+", {.beta = 2}, 98};
@@ -28,8 +34,8 @@ TEST(WinnerWords, RivalsMayHaveChunksToo) {
             "cps is 1.50x as fast as ring: 1.00 s less link time on the critical path, where the 20 chunks of ring "
             "overlap");
   EXPECT_EQ(winner_words({"cps", {.beta = 2}, 31}, chunks),
-            "cps is 1.50x as fast as ring: 1.00 s less link time on the critical path, where chunks overlap (31 and 20 "
-            "of them)");
+            "cps is 1.50x as fast as ring: 1.00 s less link time on the critical path (31 and 20 chunks, which "
+            "overlap)");
 }
 
 TEST(WinnerWords, SmallAndNoDifferences) {
@@ -44,7 +50,7 @@ TEST(SizeWords, SayBothSidesInBytes) {
   Flips flips;
   flips.searched_from = 1;
   flips.searched_to = 1e9;
-  EXPECT_EQ(size_words(flips, "cps"), "cps from 4 B to 4 GB");
+  EXPECT_EQ(size_words(flips, "cps"), "cps at every size from 4 B to 4 GB");
   flips.above = Flip{1e6, "ring"};
   EXPECT_EQ(size_words(flips, "cps"), "cps up to 4 MB, ring above");
   flips.below = Flip{1e3, "rhd"};

@@ -33,7 +33,7 @@ TEST(LinkLimit, SaysWhatShareIsReached) {
     return std::any_of(slow.words.begin(), slow.words.end(),
                        [&](const std::string& words) { return words.find(part) != std::string::npos; });
   };
-  EXPECT_TRUE(has("25GbE would give that")) << "24 Gbit/s";
+  EXPECT_TRUE(has("25GbE would explain that")) << "24 Gbit/s";
   EXPECT_TRUE(has("gar bench --algo native,ring"));
   const LimitDiagnosis good = judge("star:12@100Gbit/s,2us", {row_of(12, 128e6, 11e9)});
   EXPECT_TRUE(good.is_normal);
@@ -47,7 +47,7 @@ TEST(LinkLimit, KnowsTheStrongestCut) {
   const LimitDiagnosis d = judge("tree:3x4@100Gbit/s+10Gbit/s", {row_of(12, 128e6, 1e9)});
   EXPECT_NEAR(d.rows[0].limit_s, 4.0 / 3 * 128e6 * 8 / 10e9, 1e-3 * d.rows[0].limit_s);
   EXPECT_NE(d.words[0].find("of what the stated network allows"), std::string::npos) << d.words[0];
-  EXPECT_NE(d.words[0].find("the limit is that of the links of 3 parts"), std::string::npos) << d.words[0];
+  EXPECT_NE(d.words[0].find("the limit is that of the links between 3 parts"), std::string::npos) << d.words[0];
 }
 
 TEST(LinkLimit, JudgesTheLongestAlone) {

@@ -102,8 +102,7 @@ TEST_F(Files, ReadsAFile) {
   EXPECT_EQ(read_text_file(folder_.file("a"), kMany), std::string(100'000, 'x') + "y");
   write_text(folder_.file("empty"), "");
   EXPECT_EQ(read_text_file(folder_.file("empty"), kMany), "");
-  EXPECT_EQ(problem_of(folder_.file("a"), 100'000),
-            folder_.file("a") + ": has 100001 bytes; at most 100000 are accepted");
+  EXPECT_EQ(problem_of(folder_.file("a"), 100'000), folder_.file("a") + ": has 100001 bytes; expected at most 100000");
 }
 
 TEST_F(Files, PipeWithoutWriterIsRefused) {
@@ -161,7 +160,7 @@ TEST_F(Files, PipeWithoutEndIsCutOff) {
     }
     close(file);
   });
-  expect_contains(problem_of(path, 1'000'000), "has more than 1000000 bytes; at most 1000000 are accepted");
+  expect_contains(problem_of(path, 1'000'000), "has more than 1000000 bytes; expected at most 1000000");
   writer.join();
 }
 

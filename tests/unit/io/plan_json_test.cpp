@@ -200,7 +200,7 @@ TEST(PlanJson, HeaderValues) {
   EXPECT_REFUSED(with_ranks("\"2\""), "num_ranks: is \"2\"; expected an integer");
   EXPECT_REFUSED(with_ranks("[2]"), "num_ranks: is a list; expected an integer");
   EXPECT_REFUSED(with_ranks("{}"), "num_ranks: is an object; expected an integer");
-  EXPECT_REFUSED(with_ranks("2"), "subplans: is missing or empty; accepted for 2 ranks");
+  EXPECT_REFUSED(with_ranks("2"), "subplans: is missing or empty; expected");
   EXPECT_REFUSED(document(R"("count":-1)"), "count: is -1; expected 0 to");
   EXPECT_REFUSED(R"({"schema":"gar.plan/2","collective":"broadcast"})",
                  R"(collective: is "broadcast"; expected "allreduce", "reduce-scatter" or "allgather")");
@@ -258,7 +258,7 @@ TEST(PlanJson, Programs) {
                  "programs[0][0][2]: message 0 has the units [0,5); expected within [0,4)");
   EXPECT_REFUSED(with_programs("[[[0,[1,true,2],[]]],[]]"), "programs[0][0][1][1]: is true; expected integers: peer");
   EXPECT_REFUSED(document(R"("root":0,"subplans":[{"children":[[-1,2]]}],"programs":[[],[]])"),
-                 "programs: stands beside \"subplans\"");
+                 "programs: is there as well as \"subplans\"");
 }
 
 TEST(PlanJson, DeepOrEndlessTextEndsEarly) {

@@ -37,7 +37,7 @@ TEST(LowerBound, SlowUplinks) {
   const LowerBound bound = lower_bound(racks, 64);
   EXPECT_EQ(bound.alpha, 10);
   EXPECT_DOUBLE_EQ(bound.bandwidth, 64);
-  EXPECT_EQ(bound.cut, "of the links of 2 parts of the network");
+  EXPECT_EQ(bound.cut, "of the links between 2 parts of the network");
   EXPECT_DOUBLE_EQ(bound.calculation, 11);
 }
 
@@ -69,7 +69,7 @@ TEST(LowerBound, TheStrongestCutMayLieAroundARack) {
                         3);
   const LowerBound bound = lower_bound(uneven, 64);
   EXPECT_DOUBLE_EQ(bound.bandwidth, 8 * 64 / 6.0);
-  EXPECT_EQ(bound.cut, "of the links of 5 parts of the network around a rack");
+  EXPECT_EQ(bound.cut, "of the links between 5 parts of the network around a rack");
   EXPECT_EQ(bound.calculation, 0);
   EXPECT_EQ(bound.alpha, 0);
 }

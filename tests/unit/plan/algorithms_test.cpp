@@ -361,6 +361,11 @@ TEST(Halves, ByCollective) {
   EXPECT_NO_THROW((void)as_collective(make_explicit(plan), Collective::kAllReduce));
 }
 
+TEST(FactorWords, AreJoined) {
+  EXPECT_EQ(factor_words({8, 3}), "8x3");
+  EXPECT_EQ(factor_words({16}), "16");
+}
+
 TEST(CollectiveNames, OursAndOlderSpellings) {
   EXPECT_EQ(to_string(Collective::kAllReduce), "allreduce");
   EXPECT_EQ(to_string(Collective::kReduceScatter), "reduce-scatter");

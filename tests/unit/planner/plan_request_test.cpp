@@ -202,11 +202,11 @@ TEST(CheckAlgorithm, AcceptsWhatCanBePlanned) {
 
 // 12 servers on one switch, 1e5 floats: beta alone takes 2 * 11/12 * 1e5 * 1.28e-6 s = 235 ms. Ranks of a ring pass 22
 // steps of 3 alpha each.
-PlanRequest lossy_star(double alpha, double epsilon, double incast_threshold) {
+PlanRequest lossy_star(double alpha, double epsilon, double incast_threshold, double gamma = 1e-10) {
   PaperParams params;
   params.alpha = alpha;
   params.server_link = {1.28e-6, epsilon, incast_threshold};
-  params.server = {1e-10, 1e-10};
+  params.server = {gamma, 1e-10};
   PlanRequest request{.topology = make_tree({12}, params), .size_floats = 1e5, .policy = Policy::kRuntime};
   request.model.max_chunks = 1;
   return request;
@@ -250,15 +250,15 @@ TEST(Policy, RuntimeFollowsTheModelOtherwise) {
   EXPECT_EQ(plan(request).spec.name, "cps");
 }
 
-// Chunks let stages overlap, and then their senders meet.
+// Chunks let stages overlap, and then their senders meet. Adding takes 0.4% of the time, which chunks hide.
 TEST(Policy, RuntimeCutsNoVectorWhereMeetingSendersCostMoreThanItGains) {
-  PlanRequest lossy = lossy_star(1e-5, 9e-8, 1);
+  PlanRequest lossy = lossy_star(1e-5, 9e-8, 1, 1e-8);
   lossy.model.max_chunks = 1000;
   EXPECT_EQ(plan(lossy).plan.num_chunks, 1);
   lossy.policy = Policy::kModel;
   lossy.model.simulates = false;  // by price alone
   EXPECT_GT(plan(lossy).plan.num_chunks, 1);
-  PlanRequest lossless = lossy_star(1e-5, 0, 0);
+  PlanRequest lossless = lossy_star(1e-5, 0, 0, 1e-8);
   lossless.model.max_chunks = 1000;
   EXPECT_GT(plan(lossless).plan.num_chunks, 1);
 }
@@ -330,8 +330,6 @@ TEST(QuickGather, CostsWhatItsRoundsTake) {
 }
 
 TEST(PlanWords, NameSwitchesFactorsAndReasons) {
-  EXPECT_EQ(factor_words({8, 3}), "8x3");
-  EXPECT_EQ(factor_words({16}), "16");
   EXPECT_EQ(plan_words({}), "nothing to do");
   const Topology sym384 = builtin_topology("sym384");
   const PlanAnswer answer = plan({.topology = sym384, .size_floats = 1e8});
@@ -342,7 +340,7 @@ TEST(PlanWords, NameSwitchesFactorsAndReasons) {
       << choice_words(answer, sym384);
 
   const PlanAnswer flat = plan({.topology = builtin_topology("ss24"), .size_floats = 1e8});
-  EXPECT_EQ(plan_name(flat), "hcps:6x4");
+  EXPECT_EQ(plan_name(flat), "hcps:8x3");
   const PlanAnswer small = plan({.topology = with_mu({24}), .size_floats = 1e3});
   EXPECT_EQ(plan_name(small), "gather");
   ASSERT_EQ(small.switches.size(), 1U);

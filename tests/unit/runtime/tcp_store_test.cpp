@@ -167,7 +167,7 @@ TEST(TcpTable, ArrivesAsItWas) {
     one.address = resolve(rank == 1 ? "[::1]:7" : "10.77.0.1:29500", "here");
     one.host = 0xfedcba9876543210U + static_cast<std::uint64_t>(rank);
     one.num_cores = rank + 1;
-    one.terms = {1, 2, 3, 4, 5, 6, 0xffffffffffffffffU};
+    one.options = {1, 2, 3, 4, 5, 6, 7, 0xffffffffffffffffU};
     table.ranks.push_back(one);
   }
   const auto read = read_table(write_table(table));
@@ -179,8 +179,8 @@ TEST(TcpTable, ArrivesAsItWas) {
   failed.failure = "rank 3 did not come";
   EXPECT_EQ(read_table(write_table(failed))->failure, failed.failure);
   for (const char* wrong : {"", "gar-tcp-1", "gar-tcp-1 abc\n", "other\n"}) EXPECT_FALSE(read_table(wrong)) << wrong;
-  for (const char* wrong : {"", "10.0.0.1:1", "10.0.0.1:1 x 1 0 0 0 0 0 0 0", "10.0.0.1:99999 1 1 0 0 0 0 0 0 0",
-                            "10.0.0.1:1 1 0 0 0 0 0 0 0 0", "10.0.0.1:1 1 1 0 0 0 0 0 0 0 0"}) {
+  for (const char* wrong : {"", "10.0.0.1:1", "10.0.0.1:1 x 1 0 0 0 0 0 0 0 0", "10.0.0.1:99999 1 1 0 0 0 0 0 0 0 0",
+                            "10.0.0.1:1 1 0 0 0 0 0 0 0 0 0", "10.0.0.1:1 1 1 0 0 0 0 0 0 0 0 0"}) {
     EXPECT_FALSE(read_announcement(wrong)) << wrong;
   }
 }

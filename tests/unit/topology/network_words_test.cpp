@@ -103,9 +103,9 @@ TEST(NetworkWords, WhatIsRefused) {
     EXPECT_NE(error.find(part), std::string::npos) << spec << ": " << error;
     EXPECT_NE(error.find(spec.substr(0, 10)), std::string::npos) << error;
   };
-  expect("star:12@", "has ''");
-  expect("star:12@fast", "has 'fast'");
-  expect("star:12@2us", "says no speed");
+  expect("star:12@", "after '@', '' is not known");
+  expect("star:12@fast", "after '@', 'fast' is not known");
+  expect("star:12@2us", "after '@' it gives no link speed in '2us'");
   expect("star:12@1Gbit/s,2Gbit/s", "speed of one link twice");
   expect("star:12@1GbE,2us,3us", "latency of one level twice");
   expect("star:12@1GbE,DDR4,DDR5", "memory of the servers twice");

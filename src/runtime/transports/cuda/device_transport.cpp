@@ -31,7 +31,7 @@ void check_operands(const Schedule& schedule, const ChunkProgram& program) {
     for (const Reduction& reduction : step.reductions) {
       const std::size_t operands = reduction.operands.size() + (reduction.has_own ? 1 : 0);
       if (operands <= kMaxDeviceOperands) continue;
-      throw PlanError(fmt::format("the plan '{}' reduces {} operands at once; accepted on a GPU are {} at most",
+      throw PlanError(fmt::format("the plan '{}' reduces {} operands at once; expected at most {} on a GPU",
                                   schedule.plan->plan.algorithm, operands, kMaxDeviceOperands));
     }
   }
@@ -101,7 +101,7 @@ void DeviceTransport::check_buffers(const Operands& operands) const {
   for (const void* pointer : {operands.in, static_cast<const void*>(operands.out)}) {
     if (reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(alignment) != 0) {
       throw InvalidArgument(
-          fmt::format("`{}` is at {}; accepted on a GPU are addresses that are multiples of the "
+          fmt::format("`{}` is at {}; expected on a GPU a multiple of the "
                       "element's {} bytes",
                       pointer == operands.in ? "in" : "out", pointer, alignment));
     }

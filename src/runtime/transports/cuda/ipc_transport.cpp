@@ -25,8 +25,8 @@ void check_steps(const Schedule& schedule, const ChunkProgram& program) {
   for (const ChunkStep& step : program.steps) {
     if (step.overwrites_lent) {
       throw PlanError(
-          fmt::format("step {} of the plan '{}' overwrites elements that it sends; accepted over cuda-ipc are "
-                      "plans that do not (over nccl: all)",
+          fmt::format("step {} of the plan '{}' overwrites elements that it sends; expected over cuda-ipc "
+                      "plans that do not (over nccl: any)",
                       step.number, schedule.plan->plan.algorithm));
     }
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <exception>
 #include <functional>
 #include <random>
@@ -14,6 +13,7 @@
 #include "runtime/caches.hpp"
 #include "runtime/choice.hpp"
 #include "runtime/exploration.hpp"
+#include "runtime/shared_options.hpp"
 #include "runtime/transports/hybrid/hybrid_transport.hpp"
 #include "runtime/transports/mpi/hosts.hpp"
 #include "runtime/transports/mpi/mpi_transport.hpp"
@@ -50,29 +50,11 @@ void agree(MPI_Comm comm, const char* what, const Body& body) {
   }
 }
 
-/// What decides which collective calls the set-up makes, and which plans run: it must be the same everywhere. (An
-/// mpirun that does not hand the environment on to other hosts is a reason why it is not.)
 void compare_options(MPI_Comm comm, const CommunicatorOptions& options, MpiPath path, int num_fakes) {
-  constexpr std::array<const char*, 8> kNames{
-      "path", "number of GAR_FAKE_HOSTS", "topology (GAR_TOPOLOGY)", "reproducible", "algorithm (GAR_ALGO)",
-      "plan", "explores (GAR_EXPLORE)",   "overlap (GAR_TOPOLOGY)"};
-  const std::array<std::uint64_t, kNames.size()> ours{static_cast<std::uint64_t>(path),
-                                                      static_cast<std::uint64_t>(num_fakes),
-                                                      options.topology ? hash_of(*options.topology) : 0U,
-                                                      options.reproducible ? 1U : 0U,
-                                                      mix_in(0, options.algorithm),
-                                                      options.plan ? 1U : 0U,
-                                                      is_exploring(options, kExploresOverMpi) ? 1U : 0U,
-                                                      std::bit_cast<std::uint64_t>(options.overlap)};
-  const auto all = all_gather_politely(comm, ours);
-  for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    for (std::size_t i = 0; i < kNames.size(); ++i) {
-      if (all[peer][i] == all[0][i]) continue;
-      throw AlikeError<InvalidArgument>(
-          fmt::format("mpi_communicator: rank {} has another {} than rank 0; expected the same options and the "
-                      "same GAR_ variables on all ranks",
-                      peer, kNames[i]));
-    }
+  const auto all =
+      all_gather_politely(comm, shared_options(options, static_cast<std::uint64_t>(path), num_fakes, kExploresOverMpi));
+  if (const std::string difference = difference_of(all); !difference.empty()) {
+    throw AlikeError<InvalidArgument>("mpi_communicator: " + difference);
   }
 }
 

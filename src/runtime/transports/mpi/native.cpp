@@ -39,7 +39,7 @@ void call_mpi(const Functions<Reduce, Gather>& functions, const NativeCall& call
 }
 
 /// Does every MPI combine this as we do? Some saturate short integers, compare unsigned ones as signed, or take one of
-/// NaN and a number by its place (docs/preload.md); results must not depend on who computes them.
+/// NaN and a number by its place (docs/preload.md); results must not depend on which library computes them.
 bool combines_alike(DataType type, ReduceOp op) {
   const bool is_order = op == ReduceOp::kMin || op == ReduceOp::kMax;
   switch (type) {

@@ -45,7 +45,7 @@ std::string_view take_line(std::string_view& text) {
 std::string write_announcement(const Announcement& announcement) {
   std::string out =
       fmt::format("{} {:x} {:x}", to_string(announcement.address), announcement.host, announcement.num_cores);
-  for (const std::uint64_t term : announcement.terms) out += fmt::format(" {:x}", term);
+  for (const std::uint64_t option : announcement.options) out += fmt::format(" {:x}", option);
   return out;
 }
 
@@ -57,8 +57,8 @@ std::optional<Announcement> read_announcement(std::string_view text) {
   if (!address || !take_number(text, out.host) || !take_number(text, cores) || cores < 1 || cores > kMostCores) {
     return std::nullopt;
   }
-  for (std::uint64_t& term : out.terms) {
-    if (!take_number(text, term)) return std::nullopt;
+  for (std::uint64_t& option : out.options) {
+    if (!take_number(text, option)) return std::nullopt;
   }
   if (!take_word(text).empty()) return std::nullopt;
   out.address = *address;

@@ -1,7 +1,6 @@
 // What the ranks of a job say about themselves in the store, before they are connected.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,21 +8,18 @@
 #include <vector>
 
 #include "runtime/network_costs.hpp"
+#include "runtime/shared_options.hpp"
 #include "runtime/transports/tcp/secret.hpp"
 #include "runtime/transports/tcp/sockets.hpp"
 
 namespace gar {
-
-/// What must be the same on all ranks, as numbers.
-inline constexpr std::size_t kNumSharedTerms = 7;
-using SharedTerms = std::array<std::uint64_t, kNumSharedTerms>;
 
 /// One rank.
 struct Announcement {
   Address address;         ///< where it listens
   std::uint64_t host = 0;  ///< the same for ranks that can share memory
   int num_cores = 1;       ///< of its host
-  SharedTerms terms{};
+  SharedOptions options{};
 };
 std::string write_announcement(const Announcement& announcement);
 /// Nothing when it is none.

@@ -23,10 +23,10 @@ constexpr std::size_t kMostPieces = 64;        // of one system call
 constexpr std::size_t kMostAtOnce = 4U << 20;  // bytes of one peer before another one's turn
 constexpr std::size_t kHead = sizeof(FrameHead);
 
-/// Nobody wants it.
-class Nobody final : public FrameSink {
+/// Throws away what comes.
+class Discard final : public FrameSink {
  public:
-  explicit Nobody(std::vector<std::byte>& waste) : waste_(waste) {}
+  explicit Discard(std::vector<std::byte>& waste) : waste_(waste) {}
   std::byte* place(int /*peer*/, const FrameHead& head) override {
     waste_.resize(std::max<std::size_t>(waste_.size(), head.length));
     return waste_.data();
@@ -211,8 +211,8 @@ void Connection::take_staged(FrameSink& sink) {
 }
 
 void Connection::discard() {
-  Nobody nobody(waste_);
-  receive(nobody);
+  Discard sink(waste_);
+  receive(sink);
 }
 
 }  // namespace gar

@@ -34,7 +34,7 @@ class FrameSink {
 
 /// What becomes of a message when its last byte has been handed to the kernel.
 struct SendToken {
-  int slot = -1;   ///< -1: nobody wants to know
+  int slot = -1;   ///< -1: none
   int index = -1;  ///< of a send out of the user's memory; -1: none
 };
 
@@ -72,7 +72,7 @@ class Connection {
   /// Only a frame that has begun to leave still does, from memory of our own; the others are dropped. What comes in
   /// does not go to memory of others any more. Throws std::bad_alloc.
   void withdraw();
-  /// Takes in what comes, for nobody.
+  /// Takes in what comes and throws it away.
   void discard();
   /// Nothing follows.
   void shut_down();

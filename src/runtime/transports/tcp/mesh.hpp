@@ -16,7 +16,7 @@ struct MeshMember {
 };
 
 /// Every rank calls those below it and is called by those above. Returns connections by rank, the own one empty, when
-/// all are there: they do not block. Throws TransportError that names who is missing. Nobody else may call
+/// all are there: they do not block. Throws TransportError that names the missing ranks. Nobody else may call
 /// `reception`, which stays open until the ranks have met over these connections: one that was turned away calls again.
 std::vector<File> connect_mesh(const MeshMember& member, Reception& reception);
 

@@ -48,7 +48,7 @@ File start_connecting(const Address& to, const std::optional<Address>& from);
 int connect_error(int fd);
 /// What all connections have: no delay for short messages.
 void set_up(int fd);
-/// Unacknowledged data are an error after so long: a cable that was cut, a host without power.
+/// Unacknowledged data are an error after this long: a cable that was cut, a host without power.
 void set_silence_limit(int fd, double seconds);
 
 }  // namespace gar

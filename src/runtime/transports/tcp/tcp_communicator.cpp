@@ -14,6 +14,7 @@
 #include "runtime/arguments.hpp"
 #include "runtime/choice.hpp"
 #include "runtime/exploration.hpp"
+#include "runtime/shared_options.hpp"
 #include "runtime/transports/tcp/announcement.hpp"
 #include "runtime/transports/tcp/mesh.hpp"
 #include "runtime/transports/tcp/tcp_transport.hpp"
@@ -30,9 +31,6 @@ constexpr double kPartingS = 1;
 constexpr double kVerdictS = 2;         // that rank 0's word may take longer than its own patience
 constexpr double kSharedForever = 1e9;  // between hosts silence is noticed by messages
 constexpr int kLooks = 60;
-constexpr std::array<const char*, kNumSharedTerms> kTermNames{
-    "path", "number of GAR_FAKE_HOSTS", "topology (GAR_TOPOLOGY)", "reproducible", "algorithm (GAR_ALGO)",
-    "plan", "explores (GAR_EXPLORE)"};
 
 int own_cores() {
   cpu_set_t set;
@@ -74,20 +72,11 @@ class TcpSetup {
   }
 
  private:
-  [[nodiscard]] SharedTerms own_terms() const {
-    return {static_cast<std::uint64_t>(tcp_.path),
-            static_cast<std::uint64_t>(num_fakes_),
-            options_.topology ? hash_of(*options_.topology) : 0U,
-            options_.reproducible ? 1U : 0U,
-            mix_in(0, std::string_view(options_.algorithm)),
-            options_.plan ? 1U : 0U,
-            is_exploring(options_, false) ? 1U : 0U};
-  }
-
   // --- finding each other ---
 
   void find_others() {
-    const Announcement own{own_, host_identity(), own_cores(), own_terms()};
+    const Announcement own{own_, host_identity(), own_cores(),
+                           shared_options(options_, static_cast<std::uint64_t>(tcp_.path), num_fakes_, false)};
     const std::string key = prefix_ + "rank/";
     store_.set(key + std::to_string(rank_), write_announcement(own));
     if (rank_ == 0) collect(key);
@@ -98,7 +87,7 @@ class TcpSetup {
     table_ = *table;
     try {
       if (!table_.failure.empty()) throw TransportError(escaped(table_.failure));
-      compare_terms();
+      compare_options();
     } catch (const Error&) {
       part();
       throw;
@@ -118,7 +107,7 @@ class TcpSetup {
     }
   }
 
-  /// Rank 0 tells all others who is there, or why the job does not begin.
+  /// Rank 0 tells all others which ranks are there, or why the job does not begin.
   void collect(const std::string& key) {
     JobTable table;
     const std::int64_t limit = now_ns() + static_cast<std::int64_t>(options_.timeout_s * 1e9);
@@ -140,15 +129,11 @@ class TcpSetup {
     for (int rank = 0; rank < size_; ++rank) store_.remove(key + std::to_string(rank));
   }
 
-  void compare_terms() const {
-    for (std::size_t peer = 0; peer < table_.ranks.size(); ++peer) {
-      for (std::size_t i = 0; i < kNumSharedTerms; ++i) {
-        if (table_.ranks[peer].terms[i] == table_.ranks.front().terms[i]) continue;
-        throw InvalidArgument(
-            fmt::format("tcp_communicator: rank {} has another {} than rank 0; expected the same options and the same "
-                        "GAR_ variables on all ranks",
-                        peer, kTermNames[i]));
-      }
+  void compare_options() const {
+    std::vector<SharedOptions> all;
+    for (const Announcement& one : table_.ranks) all.push_back(one.options);
+    if (const std::string difference = difference_of(all); !difference.empty()) {
+      throw InvalidArgument("tcp_communicator: " + difference);
     }
   }
 
@@ -179,7 +164,7 @@ class TcpSetup {
     transport.num_looks = is_crowded() ? 0 : kLooks;
     if (hosts_.num_hosts > 1) transport.least_chunk_bytes = kLeastChunkBytes;
     messages_ = std::make_unique<TcpTransport>(rank_, std::move(sockets), std::move(transport));
-    // When all have come this far, nobody calls any more: nothing listens while the job runs.
+    // When all have come this far, no rank calls any more: nothing listens while the job runs.
     TransportProbe(*messages_, 1).barrier();
     if (rank_ == 0) store_.remove(prefix_ + "table");
   }

@@ -7,7 +7,7 @@
 // chunks before, so nothing that is needed first can be behind it.
 //
 // Before the first message of an operation a rank tells the receiver what it has called (a status); the receiver
-// compares that before it uses anything. A rank that waits for long tells everybody: that is its sign of life, and how
+// compares that before it uses anything. A rank that waits for long tells all others: that is its sign of life, and how
 // ranks find out that they wait for each other in different calls.
 //
 // Faults. The kernel closes the connections of a process that dies. A rank that ends on purpose says so first. One that
@@ -187,7 +187,7 @@ class TcpTransport final : public MessageTransport, private FrameSink {
   bool wait_events(std::int64_t nanoseconds);
   [[nodiscard]] std::int64_t sleep_ns(std::int64_t now) const;
   [[nodiscard]] std::int64_t sign_interval() const;
-  /// Sends what every rank is to hear last, and gives it so long to arrive.
+  /// Sends what every rank is to hear last, and gives it this long to arrive.
   void farewell(const FrameHead& head, std::span<const std::byte> payload, double seconds) noexcept;
 
   [[nodiscard]] bool is_mine(int peer) const {

@@ -24,7 +24,7 @@ constexpr std::int64_t kMostSignsNs = 1000 * kMillisecond;  // between two words
 constexpr std::int64_t kGraceNs = 100 * kMillisecond;       // in which a rank that ended may have said why
 constexpr std::int64_t kLongestSleepNs = 500 * kMillisecond;
 constexpr std::int64_t kShortSleepNs = 50'000;
-constexpr double kSilentShare = 0.6;  // of the limit: who was not heard for so long is named
+constexpr double kSilentShare = 0.6;  // of the limit: a rank that was silent this long is named
 constexpr double kFarewellS = 1;
 constexpr double kLongestByeS = 5;
 
@@ -44,7 +44,7 @@ void TcpTransport::add_to_epoll() {
   }
 }
 
-/// Waits for so long at most; takes in what has come and hands out what can leave. True when something has happened.
+/// Waits at most this long; takes in what has come and hands out what can leave. True when something has happened.
 bool TcpTransport::wait_events(std::int64_t nanoseconds) {
   is_stale_ = false;
   has_come_ = false;
