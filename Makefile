@@ -16,7 +16,7 @@ BUILD = cmake --build --preset $(1) -j $(JOBS)
 # Tests count quarters of cores (tests/CMakeLists.txt).
 TEST = ctest --preset $(1) -j $$((4 * $(JOBS)))
 
-.PHONY: help demo tour docs web web-test test test-full repeat soak build bench lint format install fuzz golden clean picture setup
+.PHONY: help demo tour docs web web-test test test-full repeat soak build bench lint format install fuzz golden clean package picture setup
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -131,8 +131,13 @@ install: setup ## build and install below PREFIX=/usr/local (DESTDIR is honoured
 	@$(call BUILD,release)
 	@cmake --install build/release --prefix $(PREFIX)
 
+package: setup ## build everything into a tarball in build/package, which can be unpacked and used anywhere, without root
+	@$(call CONFIGURE,release)
+	@$(call BUILD,release)
+	@cpack --config build/release/CPackConfig.cmake -B build/package | sed -n 's/^CPack: - package: \(.*\) generated\.$$/\1/p'
+
 picture: ## draw docs/img/networks.svg from data/measurements/networks.json
 	@bench/network/picture >docs/img/networks.svg
 
-clean: ## remove the build directories of the presets, and the pages of make docs and make web
-	@rm -rf build/release build/dev build/asan build/tsan build/fuzz build/docs build/web web/node_modules
+clean: ## remove the build directories of the presets, the pages of make docs and make web, and packages
+	@rm -rf build/release build/dev build/asan build/tsan build/fuzz build/docs build/package build/web web/node_modules

@@ -41,6 +41,23 @@ def check(section, schema, folder):
     return [f"{schema} ({command}): {problem}" for problem in problems]
 
 
+def check_store(gar):
+    """gar store prints its document at once, and goes on until it is told to end."""
+    with subprocess.Popen([gar, "store", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as store:
+        lines = []
+        for line in store.stdout:
+            lines.append(line)
+            if line == "}\n":
+                break
+        store.terminate()
+        _, errors = store.communicate(timeout=300)
+    if not lines and "OpenSSL" in errors:
+        return []
+    document = json.loads("".join(lines))
+    names = sorted(document)
+    return [] if names == ["address", "gar_version", "schema", "secret"] else [f"gar store: the fields are {names}"]
+
+
 def main():
     gar, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     sections = re.split(r"^## ", (root / "docs/json.md").read_text(), flags=re.MULTILINE)
@@ -52,6 +69,7 @@ def main():
         os.environ["PATH"] = folder + ":" + os.environ["PATH"]
         for section in sections:
             problems += check(section, section.split()[0], folder)
+    problems += check_store(gar)
     for problem in problems:
         print(problem)
     return 1 if problems else 0

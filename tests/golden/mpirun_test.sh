@@ -154,7 +154,7 @@ SLURM_PROCID=0 expect 0 "env GAR_MPIRUN=1 LD_PRELOAD=$ours_o $b/program" '' --dr
 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 expect 0 "$b/mpirun.o -x GAR_MPIRUN=1 -x LD_PRELOAD=$ours_o ./p" '' --dry-run mpirun.o ./p
 expect 2 '' '--mpi mpich cannot be combined with mpirun.o, which starts Open MPI' --mpi mpich -- mpirun.o ./p
 expect 2 '' '--mpi' --mpi lam -- mpirun.o ./p
-expect 2 '' 'only one of --profile and --topology' -p star:4 -t star:4 -- mpirun.o ./p
+expect 2 '' '--profile and --topology cannot be used together' -p star:4 -t star:4 -- mpirun.o ./p
 expect 2 '' "--min-bytes 'few'" --min-bytes few -- mpirun.o ./p
 expect 3 '' 'nowhere.json: there is no such file' -p nowhere.json -- mpirun.o ./p
 echo '{"schema": "gar.topology/1", "root": ' >broken.json

@@ -13,6 +13,16 @@ trap 'rm -rf "$work"' EXIT
 mv "$work/first" "$work/usr" # the package can be moved
 
 "$work/usr/bin/gar" --version
+# The tarball holds the same files.
+"$(dirname "$cmake")/cpack" --config "$build/CPackConfig.cmake" -B "$work/package" >"$work/log" 2>&1 || {
+  cat "$work/log"
+  exit 1
+}
+mkdir "$work/unpacked"
+tar -xzf "$work"/package/gar-*.tar.gz --strip-components=1 -C "$work/unpacked"
+"$work/unpacked/bin/gar" --version
+files_in() { (cd "$1" && find . -type f -o -type l) | sort; }
+diff <(files_in "$work/usr") <(files_in "$work/unpacked")
 for file in share/man/man1/gar.1 share/man/man1/gar-predict.1 share/man/man1/gar-bench.1 share/bash-completion/completions/gar share/zsh/site-functions/_gar \
   share/fish/vendor_completions.d/gar.fish include/gar/topology.hpp include/gar/gar.h include/gar/gar_mpi.h include/gar/gar_cuda.h include/gar/cuda.hpp \
   share/gar/gar.spdx.json share/gar/topologies/mixed-fleet.json share/gar/testbed/cluster share/doc/gar/LICENSE share/doc/gar/README.md \

@@ -193,9 +193,7 @@ void add_plan(CLI::App& program, Context& context) {
       ->capture_default_str();
   add_algo_option(verb, args->algo, "Algorithms to choose from; the best one is planned");
   add_collective_option(verb, args->collective, "What to plan");
-  verb.add_option(
-          "--policy", args->policy,
-          "What decides: the model alone, or the runtime's rule, which prefers a ring within 5% where there is incast")
+  verb.add_option("--policy", args->policy, "What decides: the model alone, or the rules that a communicator follows")
       ->type_name("P")
       ->check(CLI::IsMember({"model", "runtime"}))
       ->capture_default_str();

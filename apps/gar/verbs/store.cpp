@@ -29,7 +29,8 @@ int run(const StoreArgs& args, const Context& context) {
   const std::string secret = given.empty() ? make_secret() : given;
   const StoreServer server(args.listen, secret);
   if (context.json) {
-    print(fmt::format("{{\n  \"schema\": \"gar.store/1\",\n  \"address\": \"{}\"{}\n}}\n", server.address(),
+    print(fmt::format("{{\n  \"gar_version\": \"{}\",\n  \"schema\": \"gar.store/1\",\n  \"address\": \"{}\"{}\n}}\n",
+                      version(), server.address(),
                       given.empty() ? fmt::format(",\n  \"secret\": \"{}\"", secret) : ""));
   } else {
     print(fmt::format("export GAR_STORE=tcp://{}\n", server.address()));

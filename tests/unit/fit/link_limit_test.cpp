@@ -59,7 +59,7 @@ TEST(LinkLimit, JudgesTheLongestAlone) {
   EXPECT_FALSE(d.rows[0].is_judged);
   EXPECT_FALSE(d.rows[1].is_judged) << "much shorter than the longest";
   EXPECT_TRUE(d.rows[2].is_judged);
-  EXPECT_NE(d.words[1].find("8 B take 34.0 us, as long as 17.0 messages"), std::string::npos) << d.words[1];
+  EXPECT_NE(d.words[1].find("8 B take 34.0 us, 17.0 times the stated latency"), std::string::npos) << d.words[1];
   rows.resize(1);
   const LimitDiagnosis too_short = judge("star:12@100Gbit/s,2us", rows);
   EXPECT_FALSE(too_short.is_judged);
