@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gar/fit_report.hpp"
+#include "gar/model.hpp"
 #include "gar/profile.hpp"
 #include "gar/results_io.hpp"
 #include "gar/scene.hpp"
@@ -57,6 +58,21 @@ struct Bar {
   std::string name;                 ///< beside it
   std::vector<BarPart> parts = {};  ///< from the left
 };
+
+/// What was measured against the size of the vector, a line for each contestant, and dashed what was predicted of it.
+Chart results_chart(const Results& results);
+/// What the links of a level do when senders meet.
+struct IncastCharts {
+  int level = 0;  ///< as in Profile::levels
+  Chart times;    ///< of all to all, and of one to one, against the number of ranks
+  Chart resent;   ///< TCP segments sent again; no lines: they were not counted
+};
+/// One for each level of links that was measured with meshes.
+std::vector<IncastCharts> incast_charts(const FitReport& report);
+/// The terms of a cost as a bar.
+Bar terms_bar(const std::string& name, const Terms& terms);
+/// Where the time of the critical paths goes, in the simulator and by the model.
+std::vector<Bar> simulation_bars(const std::vector<SimulatedPlan>& plans);
 
 /// A page that is written from top to bottom; verdicts come first wherever they were added.
 class ReportPage {

@@ -33,7 +33,7 @@ declare -A home=(
   [topology_io]=io [plan_io]=io [profile_io]=io [results_io]=io [files]=io [trace]=io [decisions]=io
   [explain]=explain [explain_topology]=explain [explain_simulation]=explain [explain_profile]=explain
   [documents]=documents
-  [ask]=ask [report]=report
+  [ask]=ask [report]=report [plot]=report
   [reduction]=runtime [communicator]=runtime [mpi]=runtime [mpi_library]=runtime [cuda]=runtime [nccl]=runtime [tcp]=runtime [store]=runtime
 )
 # Folder of the command line program: the folders of it that it may use.
