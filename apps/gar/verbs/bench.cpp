@@ -16,6 +16,7 @@
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/bench_report.hpp"
 #include "apps/gar/views/page.hpp"
+#include "apps/gar/views/plots.hpp"
 #include "gar/files.hpp"
 #include "gar/measure/world.hpp"
 #include "gar/report.hpp"
@@ -41,6 +42,7 @@ class Printer {
  public:
   Printer(const BenchConfig& config, const std::string& html, const Context& context, const World& world)
       : config_(config),
+        context_(context),
         layout_(bench_layout(config)),
         html_(html),
         is_json_(context.json),
@@ -88,6 +90,9 @@ class Printer {
       print(document);
     } else if (!is_csv_) {
       write(bench_footer(record_.results, outcome, layout_));
+      if (draws(context_) && !record_.results.empty()) {
+        print_commented_plot(context_, results_chart(parse_results(document, "gar bench")));
+      }
     }
     if (!config_.json_file.empty()) {
       save_file(config_.json_file, [&](std::ostream& file) { file << document; });
@@ -116,6 +121,7 @@ class Printer {
     std::fflush(stdout);
   }
   const BenchConfig& config_;
+  const Context& context_;
   BenchLayout layout_;
   std::string html_;
   bool is_json_;
@@ -179,6 +185,7 @@ void add_bench(CLI::App& program, Context& context) {
   add_bench_options(verb, *args);
   add_output_options(verb, context);
   add_csv_option(verb, context);
+  add_plot_option(verb, context);
   set_examples(verb, {{"4 processes of this host, from 4 KiB to 256 MiB",
                        "gar bench --local 4 -b 4KiB -e 256MiB -f 2 -n 20 -w 5"},
                       {"the first command of nccl-tests, as it stands", "gar bench -b 8 -e 128M -f 2 -g 8"},

@@ -8,6 +8,7 @@
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/diagnose_report.hpp"
+#include "apps/gar/views/plots.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit.hpp"
@@ -92,6 +93,7 @@ int judge_by_profile(const Profile& profile, const Case& found, const RankCount&
     print(diagnose_csv(described(found, ranks), observations, diagnosis));
   } else {
     print(diagnose_text(described(found, ranks), observations, diagnosis, use_color(context.color, stdout)));
+    print_plot(context, diagnose_chart(found.results, observations, diagnosis));
   }
   return exit_code(diagnosis.is_judged, diagnosis.is_normal);
 }
@@ -112,6 +114,7 @@ int judge_by_links(const Topology& topology, double share, const Case& found, co
     print(diagnose_csv(described(found, ranks), diagnosis));
   } else {
     print(diagnose_text(described(found, ranks), diagnosis, use_color(context.color, stdout)));
+    print_plot(context, diagnose_chart(found.results, diagnosis));
   }
   return exit_code(diagnosis.is_judged, diagnosis.is_normal);
 }
@@ -182,6 +185,7 @@ void add_diagnose(CLI::App& program, Context& context) {
       ->type_name("SHARE");
   add_output_options(verb, context);
   add_csv_option(verb, context);
+  add_plot_option(verb, context);
   set_examples(verb, {{"is today's benchmark normal?",
                        "gar bench --local 4 --json > today.json; gar diagnose -p net.json today.json"},
                       {"12 hosts with 100 Gbit/s, and nobody has measured them before",
