@@ -99,12 +99,6 @@ class ReportPage {
   std::string body_;
 };
 
-/// What was measured on which machine, and with which commands; empty fields are left out.
-struct ReportOrigin {
-  std::vector<std::pair<std::string, std::string>> facts;  ///< "kernel", "Linux 6.1.0"
-  std::vector<std::string> commands;                       ///< as they could be typed
-};
-
 /// Adds a profile: what the network is, its parameters with intervals, errors and regret, what could not be told.
 void add_to_report(ReportPage& page, const Profile& profile, const std::string& source);
 /// Adds a fit: the profile, incast curves with their causes, what was held out beside what was predicted.
@@ -117,7 +111,7 @@ void add_to_report(ReportPage& page, const Scene& scene, const std::vector<Simul
 /// of benchmarks, in any number. Throws ParseError that names file, field and what is accepted.
 void add_files_to_report(ReportPage& page, const std::vector<std::string>& paths);
 /// Adds where measurements come from.
-void add_to_report(ReportPage& page, const ReportOrigin& origin);
+void add_to_report(ReportPage& page, const Origin& origin);
 
 /// What the explorer page starts with; the network of a profile when no topology is given.
 struct ExplorerStart {

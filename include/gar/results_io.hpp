@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gar/fit.hpp"
@@ -17,12 +18,18 @@ struct ResultDetail {
   double high_s = -1;       ///< nine tenths of the iterations took at most this; -1: not said
   double predicted_s = -1;  ///< what was predicted; -1: nothing
 };
+/// What was measured on which machine, and with which commands; empty fields are left out.
+struct Origin {
+  std::vector<std::pair<std::string, std::string>> facts = {};  ///< "kernel", "Linux 6.1.0"
+  std::vector<std::string> commands = {};                       ///< as they could be typed
+};
 /// What a benchmark printed.
 struct Results {
   std::string format;                      ///< "gar bench", "nccl-tests", "OSU" or "IMB-MPI1"
   std::int64_t num_ranks = 0;              ///< 0: the file does not say
   std::vector<ResultRow> rows;             ///< in the order of the file
   std::vector<ResultDetail> details = {};  ///< one for each row, or none
+  Origin origin = {};                      ///< what a document of gar bench says about its machine
 };
 /// The last column of gar bench's table: what was asked for and what ran.
 struct BenchLabel {

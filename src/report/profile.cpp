@@ -105,9 +105,9 @@ void add_profile_verdict(ReportPage& page, const Profile& profile) {
   }
 }
 
-ReportOrigin origin_of(const Profile& profile) {
+Origin origin_of(const Profile& profile) {
   const Provenance& from = profile.provenance;
-  ReportOrigin out;
+  Origin out;
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) out.facts.emplace_back(name, value);
   };
@@ -281,7 +281,7 @@ void add_to_report(ReportPage& page, const FitReport& report, const std::string&
   add_held_out(page, report);
 }
 
-void add_to_report(ReportPage& page, const ReportOrigin& origin) {
+void add_to_report(ReportPage& page, const Origin& origin) {
   if (origin.facts.empty() && origin.commands.empty()) return;
   page.section("Where these numbers come from");
   std::vector<std::string> facts;

@@ -192,6 +192,7 @@ void add_to_report(ReportPage& page, const Results& results, const Profile* prof
   if (profile != nullptr) add_bound(page, chart, series, results, *profile);
   page.section("Measured: " + source);
   page.chart(chart);
+  add_to_report(page, results.origin);
 }
 
 }  // namespace gar

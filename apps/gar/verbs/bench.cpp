@@ -18,6 +18,7 @@
 #include "apps/gar/views/page.hpp"
 #include "apps/gar/views/plots.hpp"
 #include "gar/files.hpp"
+#include "gar/measure/mpi_session.hpp"
 #include "gar/measure/world.hpp"
 #include "gar/report.hpp"
 
@@ -40,7 +41,7 @@ std::string placement_words(const BenchConfig& config, const World& world) {
 /// Rank 0's voice.
 class Printer {
  public:
-  Printer(const BenchConfig& config, const std::string& html, const Context& context, const World& world)
+  Printer(const BenchConfig& config, const std::string& html, const Context& context, World& world)
       : config_(config),
         context_(context),
         layout_(bench_layout(config)),
@@ -50,6 +51,8 @@ class Printer {
         color_(use_color(context.color, stdout)) {
     record_.num_ranks = world.size();
     record_.world = world.words();
+    record_.origin = this_machine(world.mpi() == nullptr ? "" : world.mpi()->library_version());
+    record_.origin.facts.emplace_back("ranks", record_.world);
     placement_ = placement_words(config, world);
     if (!placement_.empty()) record_.notes.push_back(placement_);
   }
@@ -110,9 +113,6 @@ class Printer {
     if (!record_.outcome.is_complete) page.verdict(Tone::kBad, "The benchmark was ended before it was complete.");
     add_to_report(page, parse_results(document, "gar bench"), config_.profile ? &*config_.profile : nullptr,
                   "gar bench");
-    ReportOrigin origin = this_machine();
-    origin.facts.emplace_back("ranks", record_.world);
-    add_to_report(page, origin);
     page.list(record_.notes);
     save_page(page, html_, is_json_ || is_csv_);
   }

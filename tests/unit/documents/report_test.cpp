@@ -43,7 +43,7 @@ TEST(Report, TextStaysText) {
   page.table({kEvil, "b"}, {{kEvil, kEvil}});
   page.chart({.title = kEvil, .x_title = kEvil, .lines = {{.name = kEvil, .points = {{1, 1}, {1000, 2}}}}});
   page.bars(kEvil, {{kEvil, {{kEvil, 1}}}});
-  add_to_report(page, ReportOrigin{{{kEvil, kEvil}}, {kEvil}});
+  add_to_report(page, Origin{{{kEvil, kEvil}}, {kEvil}});
   const std::string html = page.html(kEvil);
   expect_harmless(html);
   EXPECT_GE(times_in(html, "&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;"), 15U);
