@@ -105,10 +105,12 @@ void add_to_report(ReportPage& page, const Profile& profile, const std::string& 
 void add_to_report(ReportPage& page, const FitReport& report, const std::string& source);
 /// Adds results of a benchmark: curves with intervals, and how they compare with what the profile (may be null) says.
 void add_to_report(ReportPage& page, const Results& results, const Profile* profile, const std::string& source);
+/// Adds what NCCL logged and what it means.
+void add_to_report(ReportPage& page, const NcclLog& log, const std::string& source);
 /// Adds simulated plans, best first: times, where they go, what limits each stage.
 void add_to_report(ReportPage& page, const Scene& scene, const std::vector<SimulatedPlan>& plans);
-/// Adds what the files hold: profiles, measurements (without a profile of the same network they are fitted) and results
-/// of benchmarks, in any number. Throws ParseError that names file, field and what is accepted.
+/// Adds what the files hold: profiles, measurements (without a profile of the same network they are fitted), results
+/// of benchmarks and logs of NCCL, in any number. Throws ParseError that names file, field and what is accepted.
 void add_files_to_report(ReportPage& page, const std::vector<std::string>& paths);
 /// Adds where measurements come from.
 void add_to_report(ReportPage& page, const Origin& origin);

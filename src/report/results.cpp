@@ -24,6 +24,8 @@ struct Series {
 
 std::string series_name(const Results& results, const ResultRow& row) {
   if (results.format == "gar bench") return parse_bench_label(row.label).name;
+  // What NCCL says it took differs from size to size, and one line is for all sizes.
+  if (results.nccl) return row.label.substr(0, row.label.find(','));
   if (!row.label.empty()) return row.label;
   return row.algorithm.empty() ? results.format : row.algorithm;
 }

@@ -23,7 +23,7 @@ tar -xzf "$work"/package/gar-*.tar.gz --strip-components=1 -C "$work/unpacked"
 "$work/unpacked/bin/gar" --version
 files_in() { (cd "$1" && find . -type f -o -type l) | sort; }
 diff <(files_in "$work/usr") <(files_in "$work/unpacked")
-for file in share/man/man1/gar.1 share/man/man1/gar-predict.1 share/man/man1/gar-bench.1 share/man/man1/gar-explore.1 share/bash-completion/completions/gar share/zsh/site-functions/_gar \
+for file in share/man/man1/gar.1 share/man/man1/gar-predict.1 share/man/man1/gar-bench.1 share/man/man1/gar-explore.1 share/man/man1/gar-nccl.1 share/bash-completion/completions/gar share/zsh/site-functions/_gar \
   share/fish/vendor_completions.d/gar.fish include/gar/topology.hpp include/gar/gar.h include/gar/gar_mpi.h include/gar/gar_cuda.h include/gar/cuda.hpp \
   share/gar/gar.spdx.json share/gar/topologies/mixed-fleet.json share/gar/testbed/cluster share/doc/gar/LICENSE share/doc/gar/README.md \
   share/doc/gar/docs/quickstart.md share/doc/gar/docs/img/networks.svg share/doc/gar/examples/04_threads.cpp include/gar/gar.hpp; do

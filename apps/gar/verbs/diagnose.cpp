@@ -11,6 +11,7 @@
 #include "apps/gar/views/plots.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
+#include "gar/explain_nccl.hpp"
 #include "gar/fit.hpp"
 #include "gar/link_limit.hpp"
 #include "gar/profile_io.hpp"
@@ -82,6 +83,7 @@ int judge_by_profile(const Profile& profile, const Case& found, const RankCount&
   const std::vector<Observation> observations = observations_of(found.results.rows, profile.topology, ranks.count);
   Diagnosis diagnosis = diagnose(profile, observations);
   add_loss(found.results.rows, diagnosis);
+  if (found.results.nccl) add_log_words(*found.results.nccl, diagnosis.words);
   if (context.json) {
     print(diagnose_document({.profile_file = found.network,
                              .results_file = found.file,
@@ -104,6 +106,7 @@ int judge_by_links(const Topology& topology, double share, const Case& found, co
   if (const std::string loss = words_of_loss(found.results.rows); !diagnosis.is_normal && !loss.empty()) {
     diagnosis.words.push_back(loss);
   }
+  if (found.results.nccl) add_log_words(*found.results.nccl, diagnosis.words);
   if (context.json) {
     print(diagnose_limit_document({.topology = found.network,
                                    .results_file = found.file,

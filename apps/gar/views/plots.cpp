@@ -144,6 +144,16 @@ std::vector<Bar> predict_bars(const std::vector<const PredictRow*>& rows) {
   return out;
 }
 
+namespace {
+
+/// The line that a row belongs to; what NCCL says it took differs from size to size.
+std::string line_name(const Results& results, std::size_t row) {
+  const std::string& label = results.rows[row].label;
+  return results.nccl ? label.substr(0, label.find(',')) : label;
+}
+
+}  // namespace
+
 Chart diagnose_chart(const Results& results, const std::vector<Observation>& observations, const Diagnosis& diagnosis) {
   Chart chart{.title = "measured / expected",
               .x_title = "size of the vector",
@@ -154,7 +164,8 @@ Chart diagnose_chart(const Results& results, const std::vector<Observation>& obs
     const Residual& r = diagnosis.rows[i];
     const ResultRow& row = results.rows[i];
     if (!(r.fitted_s > 0)) continue;
-    const std::string name = row.label.empty() ? to_string(observations[i].algorithm) : row.label;
+    const std::string label = line_name(results, i);
+    const std::string name = label.empty() ? to_string(observations[i].algorithm) : label;
     add_to_line(chart.lines, name, {.x = row.bytes, .y = r.measured_s / r.fitted_s});
   }
   sort_points(chart.lines);
@@ -169,7 +180,7 @@ Chart diagnose_chart(const Results& results, const LimitDiagnosis& diagnosis) {
               .is_y_log = false,
               .lines = {}};
   for (std::size_t i = 0; i < diagnosis.rows.size(); ++i) {
-    const std::string& label = results.rows[i].label;
+    const std::string label = line_name(results, i);
     add_to_line(chart.lines, label.empty() ? "measured" : label,
                 {.x = diagnosis.rows[i].bytes, .y = diagnosis.rows[i].share()});
   }
