@@ -90,11 +90,9 @@ format: ## format all C++ files
 	@scripts/setup.sh lint
 	@scripts/lint.sh --fix-format
 
-docs: ## the pages of the C++ and C interface, build/docs/index.html; every public symbol must be documented
+docs: ## the documents as pages, build/docs/index.html, with the C++ and C interface; every public symbol must be documented
 	@scripts/setup.sh docs
-	@mkdir -p build/docs
-	@GAR_VERSION=$$(sed -n 's/^  VERSION //p' CMakeLists.txt) doxygen docs/Doxyfile
-	@echo "build/docs/index.html"
+	@scripts/docs.sh
 
 # npm ci, when what is installed is older than what is asked for. Nothing of it runs while it is installed.
 web/node_modules/.package-lock.json: web/package-lock.json

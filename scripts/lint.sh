@@ -9,6 +9,12 @@ if [[ ${1:-} == --fix-format ]]; then
   exit 0
 fi
 clang-format --dry-run -Werror "${files[@]}"
+# The page, where its tools are installed.
+if [[ -d web/node_modules ]] && command -v node >/dev/null; then
+  (cd web && npx --no-install eslint . && node --test test/unit >/dev/null)
+else
+  echo "lint: web/ is not checked: no web/node_modules (make web installs it)" >&2
+fi
 
 # clang-tidy reads the compile commands of a build directory of its own, so that no build is needed. The files of a folder are
 # checked together, as a release build compiles them: that takes a quarter of the time, and clang-tidy sees more of who calls whom.

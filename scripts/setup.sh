@@ -12,7 +12,7 @@ packages_build="g++:c++ cmake:cmake ninja-build:ninja pkg-config:pkg-config
   libcli11-dev:CLI/CLI.hpp libfmt-dev:fmt/format.h nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h
   libeigen3-dev:eigen3/Eigen/Core"
 packages_lint="clang-format:clang-format clang-tidy:clang-tidy"
-packages_docs="doxygen:doxygen"
+packages_docs="doxygen:doxygen cmark-gfm:cmark-gfm python3:python3"
 packages_fuzz="clang:clang++ libclang-rt-dev:libclang_rt.fuzzer"
 packages_web="nodejs:node npm:npm emscripten:emcc"
 packages_web_test="chromium:chromium firefox-esr:firefox-esr"
@@ -87,7 +87,7 @@ by_hand() {
     echo "  Debian, Ubuntu: apt-get install ${missing[*]}"
     echo "  elsewhere: a C++20 compiler (GCC 12 or clang 14), CMake 3.25, Ninja, pkg-config, CLI11 2.1, {fmt} 9,"
     echo "    Eigen 3.4, nlohmann JSON 3.10 and GoogleTest 1.12; clang-format, clang-tidy and clang for 'make lint' and 'make fuzz';"
-    echo "    Doxygen 1.9 for 'make docs'; Node.js 18, npm and emscripten 3.1 for 'make web'; Node.js 20, Chromium and Firefox"
+    echo "    Doxygen 1.9, cmark-gfm 0.29 and Python 3 for 'make docs'; Node.js 18, npm and emscripten 3.1 for 'make web'; Node.js 20, Chromium and Firefox"
     echo "    for 'make web-test'"
   } >&2
   exit 1

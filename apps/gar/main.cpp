@@ -46,6 +46,7 @@ void set_up(CLI::App& program, Context& context) {
   gar::cli::add_store(program, context);
   gar::cli::add_profile(program, context);
   gar::cli::add_diagnose(program, context);
+  gar::cli::add_nccl(program, context);
   gar::cli::add_explore(program, context);
   gar::cli::add_report(program, context);
   gar::cli::add_demo(program, context);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gar/compare.hpp"
+#include "gar/explain_nccl.hpp"
 #include "gar/fit_report.hpp"
 #include "gar/link_limit.hpp"
 #include "gar/model.hpp"
@@ -102,6 +103,9 @@ std::string demo_document(const DemoAnswer& answer);
 
 /// Schema "gar.page/1": a page that was written to a file.
 std::string page_document(const std::string& file, std::int64_t bytes);
+
+/// Schema "gar.nccl/1": a log of NCCL and what it means.
+std::string nccl_document(const NcclLog& log, const NcclExplanation& explained);
 
 /// The answer of `gar diagnose`.
 struct DiagnoseAnswer {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gar/fit_report.hpp"
+#include "gar/model.hpp"
 #include "gar/profile.hpp"
 #include "gar/results_io.hpp"
 #include "gar/scene.hpp"
@@ -58,6 +59,21 @@ struct Bar {
   std::vector<BarPart> parts = {};  ///< from the left
 };
 
+/// What was measured against the size of the vector, a line for each contestant, and dashed what was predicted of it.
+Chart results_chart(const Results& results);
+/// What the links of a level do when senders meet.
+struct IncastCharts {
+  int level = 0;  ///< as in Profile::levels
+  Chart times;    ///< of all to all, and of one to one, against the number of ranks
+  Chart resent;   ///< TCP segments sent again; no lines: they were not counted
+};
+/// One for each level of links that was measured with meshes.
+std::vector<IncastCharts> incast_charts(const FitReport& report);
+/// The terms of a cost as a bar.
+Bar terms_bar(const std::string& name, const Terms& terms);
+/// Where the time of the critical paths goes, in the simulator and by the model.
+std::vector<Bar> simulation_bars(const std::vector<SimulatedPlan>& plans);
+
 /// A page that is written from top to bottom; verdicts come first wherever they were added.
 class ReportPage {
  public:
@@ -83,25 +99,21 @@ class ReportPage {
   std::string body_;
 };
 
-/// What was measured on which machine, and with which commands; empty fields are left out.
-struct ReportOrigin {
-  std::vector<std::pair<std::string, std::string>> facts;  ///< "kernel", "Linux 6.1.0"
-  std::vector<std::string> commands;                       ///< as they could be typed
-};
-
 /// Adds a profile: what the network is, its parameters with intervals, errors and regret, what could not be told.
 void add_to_report(ReportPage& page, const Profile& profile, const std::string& source);
 /// Adds a fit: the profile, incast curves with their causes, what was held out beside what was predicted.
 void add_to_report(ReportPage& page, const FitReport& report, const std::string& source);
 /// Adds results of a benchmark: curves with intervals, and how they compare with what the profile (may be null) says.
 void add_to_report(ReportPage& page, const Results& results, const Profile* profile, const std::string& source);
+/// Adds what NCCL logged and what it means.
+void add_to_report(ReportPage& page, const NcclLog& log, const std::string& source);
 /// Adds simulated plans, best first: times, where they go, what limits each stage.
 void add_to_report(ReportPage& page, const Scene& scene, const std::vector<SimulatedPlan>& plans);
-/// Adds what the files hold: profiles, measurements (without a profile of the same network they are fitted) and results
-/// of benchmarks, in any number. Throws ParseError that names file, field and what is accepted.
+/// Adds what the files hold: profiles, measurements (without a profile of the same network they are fitted), results
+/// of benchmarks and logs of NCCL, in any number. Throws ParseError that names file, field and what is accepted.
 void add_files_to_report(ReportPage& page, const std::vector<std::string>& paths);
 /// Adds where measurements come from.
-void add_to_report(ReportPage& page, const ReportOrigin& origin);
+void add_to_report(ReportPage& page, const Origin& origin);
 
 /// What the explorer page starts with; the network of a profile when no topology is given.
 struct ExplorerStart {

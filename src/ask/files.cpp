@@ -9,6 +9,7 @@
 #include "documents/json.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
+#include "gar/explain_nccl.hpp"
 #include "gar/explain_topology.hpp"
 #include "gar/fit.hpp"
 #include "gar/format.hpp"
@@ -107,12 +108,35 @@ std::string judge_by_model(const Question& question, const Results& results) {
   return documents::text_of(document);
 }
 
+/// What NCCL logged: in words, and as a network that can be taken.
+void add_log(const NcclLog& log, Json& out) {
+  const NcclExplanation explained = explain_nccl_log(log);
+  out["words"].push_back(explained.summary);
+  out["findings"] = Json::array();
+  for (const NcclFinding& finding : explained.findings) {
+    out["words"].push_back(finding.words);
+    out["findings"].push_back({{"problem", finding.is_problem}, {"words", finding.words}});
+  }
+  if (explained.network.empty()) return;
+  out["topology"] = explained.network;
+  out["words"].push_back("a network guessed from the log: " + explained.network);
+}
+
+Json inspect_log(const std::string& text, const std::string& source) {
+  Json out;
+  out["kind"] = "nccl-log";
+  out["words"] = Json::array();
+  add_log(parse_nccl_log(text, source), out);
+  return out;
+}
+
 Json inspect_results(const std::string& text, const std::string& source) {
   const Results results = parse_results(text, source);
   Json out = results_json(results);
   out["kind"] = "results";
   out["words"] = Json::array({fmt::format("{}: {} results of {}{}", source, results.rows.size(), results.format,
                                           results.num_ranks > 0 ? fmt::format(", {} ranks", results.num_ranks) : "")});
+  if (results.nccl && results.nccl->num_ranks > 0) add_log(*results.nccl, out);
   return out;
 }
 
@@ -184,6 +208,7 @@ Json inspect(const std::string& text, const std::string& source) {
   for (const TopologyReader& reader : topology_readers()) {
     if (reader.recognises(text)) return inspect_topology(reader, text, source);
   }
+  if (is_nccl_log(text) && !has_results(text)) return inspect_log(text, source);
   return inspect_results(text, source);
 }
 
@@ -218,12 +243,14 @@ std::string ask_diagnose(const Question& question) {
         fmt::format("the results are of {} ranks; expected 2 to {}, which the profile knows", num_ranks, known));
   }
   const std::vector<Observation> observations = observations_of(results.rows, profile.topology, num_ranks);
+  Diagnosis diagnosis = diagnose(profile, observations);
+  if (results.nccl) add_log_words(*results.nccl, diagnosis.words);
   return diagnose_document({.profile_file = "profile",
                             .results_file = question.text("name"),
                             .results = results,
                             .observations = observations,
                             .num_ranks = num_ranks,
-                            .diagnosis = diagnose(profile, observations)});
+                            .diagnosis = diagnosis});
 }
 
 std::string ask_inspect(const Question& question) {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "gar/format.hpp"
+#include "report/axis.hpp"
 #include "report/html.hpp"
 
 namespace gar::report {
@@ -18,74 +18,6 @@ constexpr double kRight = 14;
 constexpr double kTop = 10;
 constexpr double kBottom = 42;
 constexpr std::size_t kColors = 8;
-constexpr std::size_t kMostTicks = 9;
-
-/// An axis: values to places, and where its ticks are.
-class Axis {
- public:
-  Axis(bool is_log, double from_place, double to_place) : is_log_(is_log), from_(from_place), to_(to_place) {}
-
-  void include(double value) {
-    if (!std::isfinite(value) || (is_log_ && value <= 0)) return;
-    low_ = std::min(low_, value);
-    high_ = std::max(high_, value);
-  }
-  [[nodiscard]] bool is_empty() const { return low_ > high_; }
-  [[nodiscard]] bool shows(double value) const { return std::isfinite(value) && (!is_log_ || value > 0); }
-
-  /// Room at both ends; linear axes begin at 0.
-  void finish(double room) {
-    if (is_log_) {
-      low_ /= room;
-      high_ *= room;
-      return;
-    }
-    low_ = std::min(low_, 0.0);
-    if (high_ <= low_) high_ = low_ + 1;
-    high_ += (room - 1) * (high_ - low_);
-  }
-
-  [[nodiscard]] double at(double value) const {
-    const double share = is_log_ ? (std::log(value) - std::log(low_)) / (std::log(high_) - std::log(low_))
-                                 : (value - low_) / (high_ - low_);
-    return from_ + share * (to_ - from_);
-  }
-
-  [[nodiscard]] std::vector<double> ticks() const {
-    std::vector<double> out;
-    if (is_log_) {
-      const int first = static_cast<int>(std::floor(std::log10(low_)));
-      const int last = static_cast<int>(std::ceil(std::log10(high_)));
-      const int step = std::max(1, (last - first) / static_cast<int>(kMostTicks) + 1);
-      // Few decades have ticks within them, too.
-      const std::vector<double> within = last - first > 3 ? std::vector<double>{1} : std::vector<double>{1, 2, 5};
-      for (int e = first; e <= last; e += step) {
-        for (const double digit : within) {
-          const double value = digit * std::pow(10.0, e);
-          if (value >= low_ && value <= high_) out.push_back(value);
-        }
-      }
-      if (out.empty()) out = {low_, high_};
-      return out;
-    }
-    const double rough = (high_ - low_) / 6;
-    const double decade = std::pow(10.0, std::floor(std::log10(rough)));
-    const double step = rough / decade < 1.5   ? decade
-                        : rough / decade < 3.5 ? 2 * decade
-                        : rough / decade < 7.5 ? 5 * decade
-                                               : 10 * decade;
-    for (double value = std::ceil(low_ / step) * step; value <= high_ && out.size() < 2 * kMostTicks; value += step)
-      out.push_back(value);
-    return out;
-  }
-
- private:
-  bool is_log_;
-  double from_;
-  double to_;
-  double low_ = std::numeric_limits<double>::infinity();
-  double high_ = -std::numeric_limits<double>::infinity();
-};
 
 /// A name and its colour.
 using LegendEntry = std::pair<std::string, std::size_t>;

@@ -23,6 +23,7 @@ struct Found {
   std::vector<std::pair<std::string, Profile>> profiles;
   std::vector<std::pair<std::string, Measurements>> measurements;
   std::vector<std::pair<std::string, Results>> results;
+  std::vector<std::pair<std::string, NcclLog>> logs;
 };
 
 void read_into(Found& found, const std::string& path) {
@@ -42,8 +43,10 @@ void read_into(Found& found, const std::string& path) {
     throw ParseError(
         fmt::format("{}: its schema is \"{}\"; expected profiles and measurements (gar fit -o, --save), what gar "
                     "bench and gar fit "
-                    "print with --json, and the tables of gar bench, nccl-tests and osu_allreduce",
+                    "print with --json, the tables of gar bench, nccl-tests and osu_allreduce, and logs of NCCL",
                     path, schema));
+  } else if (is_nccl_log(text) && !has_results(text)) {
+    found.logs.emplace_back(name, parse_nccl_log(text, path));
   } else {
     found.results.emplace_back(name, parse_results(text, path));
   }
@@ -82,6 +85,10 @@ void add_files_to_report(ReportPage& page, const std::vector<std::string>& paths
   }
   for (const auto& [name, results] : found.results)
     add_to_report(page, results, profile_for(found, results.num_ranks), name);
+  for (const auto& [name, results] : found.results) {
+    if (results.nccl && results.nccl->num_ranks > 0) add_to_report(page, *results.nccl, name);
+  }
+  for (const auto& [name, log] : found.logs) add_to_report(page, log, name);
   for (const auto& [name, profile] : found.profiles) {
     if (std::find(told.begin(), told.end(), &profile) == told.end()) add_to_report(page, profile, name);
   }

@@ -105,9 +105,9 @@ void add_profile_verdict(ReportPage& page, const Profile& profile) {
   }
 }
 
-ReportOrigin origin_of(const Profile& profile) {
+Origin origin_of(const Profile& profile) {
   const Provenance& from = profile.provenance;
-  ReportOrigin out;
+  Origin out;
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) out.facts.emplace_back(name, value);
   };
@@ -131,57 +131,22 @@ ReportOrigin origin_of(const Profile& profile) {
 
 /// Meshes beside shifts: the same bytes with many senders, and with one.
 void add_incast(ReportPage& page, const FitReport& report) {
-  const std::vector<IncastPoint> curve = incast_curve(report.measurements);
-  if (curve.empty()) return;
+  const std::vector<IncastCharts> charts = incast_charts(report);
+  if (charts.empty()) return;
   page.section("Incast: what it costs when senders meet");
-  for (std::size_t i = 0; i < report.profile.levels.size(); ++i) {
-    const LevelProfile& level = report.profile.levels[i];
-    Chart chart{.title = "All to all and one to one, links of each " + level.name,
-                .x_title = "ranks",
-                .x_unit = ChartUnit::kNumber,
-                .y_unit = ChartUnit::kSeconds,
-                .is_x_log = false,
-                .is_y_log = false};
-    ChartLine mesh{.name = "all to all"};
-    ChartLine shift{.name = "one to one, the same bytes"};
-    ChartLine admitted{.name = "all to all, senders admitted in turn"};
-    ChartLine again{.name = "segments sent again, all to all"};
-    for (const IncastPoint& p : curve) {
-      if (p.level != static_cast<int>(i)) continue;
-      // Sets have different lengths, so the times are those of a float per rank.
-      const double scale = p.size_floats > 0 ? 1e6 / p.size_floats : 1;
-      const auto add = [&](ChartLine& line, double seconds) {
-        if (seconds >= 0) line.points.push_back({.x = static_cast<double>(p.num_ranks), .y = seconds * scale});
-      };
-      add(mesh, p.mesh_s);
-      add(shift, p.shift_s);
-      add(admitted, p.admitted_s);
-      if (p.mesh_retransmits >= 0)
-        again.points.push_back({.x = static_cast<double>(p.num_ranks), .y = p.mesh_retransmits});
-    }
-    if (mesh.points.empty()) continue;
-    const auto by_x = [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; };
-    for (ChartLine* line : {&mesh, &shift, &admitted, &again})
-      std::stable_sort(line->points.begin(), line->points.end(), by_x);
-    chart.lines = {mesh, shift, admitted};
+  for (const IncastCharts& one : charts) {
     page.paragraph(
         "Times are those of a vector of a million floats. Where all to all takes longer than one to one, senders that "
         "meet cost something: incast " +
-        incast_words(level) + ".");
-    page.chart(chart);
-    if (again.points.empty()) continue;
-    const bool is_lossy =
-        std::any_of(again.points.begin(), again.points.end(), [](const ChartPoint& p) { return p.y > 0; });
+        incast_words(report.profile.levels[static_cast<std::size_t>(one.level)]) + ".");
+    page.chart(one.times);
+    if (one.resent.lines.empty()) continue;
+    const std::vector<ChartPoint>& again = one.resent.lines.front().points;
+    const bool is_lossy = std::any_of(again.begin(), again.end(), [](const ChartPoint& p) { return p.y > 0; });
     page.paragraph(is_lossy
                        ? "The cause is seen: switches drop what does not fit their buffers, and TCP sends it again."
                        : "No TCP segment was sent again, so nothing was lost in buffers.");
-    page.chart({.title = "TCP segments sent again per repetition",
-                .x_title = "ranks",
-                .x_unit = ChartUnit::kNumber,
-                .y_unit = ChartUnit::kNumber,
-                .is_x_log = false,
-                .is_y_log = false,
-                .lines = {again}});
+    page.chart(one.resent);
   }
 }
 
@@ -235,6 +200,52 @@ void add_held_out(ReportPage& page, const FitReport& report) {
 
 }  // namespace
 
+std::vector<IncastCharts> incast_charts(const FitReport& report) {
+  std::vector<IncastCharts> out;
+  const std::vector<IncastPoint> curve = incast_curve(report.measurements);
+  for (std::size_t i = 0; i < report.profile.levels.size(); ++i) {
+    ChartLine mesh{.name = "all to all"};
+    ChartLine shift{.name = "one to one, the same bytes"};
+    ChartLine admitted{.name = "all to all, senders admitted in turn"};
+    ChartLine again{.name = "segments sent again, all to all"};
+    for (const IncastPoint& p : curve) {
+      if (p.level != static_cast<int>(i)) continue;
+      // Sets have different lengths, so the times are those of a float per rank.
+      const double scale = p.size_floats > 0 ? 1e6 / p.size_floats : 1;
+      const auto add = [&](ChartLine& line, double seconds) {
+        if (seconds >= 0) line.points.push_back({.x = static_cast<double>(p.num_ranks), .y = seconds * scale});
+      };
+      add(mesh, p.mesh_s);
+      add(shift, p.shift_s);
+      add(admitted, p.admitted_s);
+      if (p.mesh_retransmits >= 0)
+        again.points.push_back({.x = static_cast<double>(p.num_ranks), .y = p.mesh_retransmits});
+    }
+    if (mesh.points.empty()) continue;
+    const auto by_x = [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; };
+    for (ChartLine* line : {&mesh, &shift, &admitted, &again})
+      std::stable_sort(line->points.begin(), line->points.end(), by_x);
+    IncastCharts charts{.level = static_cast<int>(i),
+                        .times = {.title = "All to all and one to one, links of each " + report.profile.levels[i].name,
+                                  .x_title = "ranks",
+                                  .x_unit = ChartUnit::kNumber,
+                                  .y_unit = ChartUnit::kSeconds,
+                                  .is_x_log = false,
+                                  .is_y_log = false,
+                                  .lines = {mesh, shift, admitted}},
+                        .resent = {.title = "TCP segments sent again per repetition",
+                                   .x_title = "ranks",
+                                   .x_unit = ChartUnit::kNumber,
+                                   .y_unit = ChartUnit::kNumber,
+                                   .is_x_log = false,
+                                   .is_y_log = false,
+                                   .lines = {}}};
+    if (!again.points.empty()) charts.resent.lines = {again};
+    out.push_back(std::move(charts));
+  }
+  return out;
+}
+
 void add_to_report(ReportPage& page, const Profile& profile, const std::string& source) {
   add_profile_verdict(page, profile);
   page.section("The network: " + (source.empty() ? profile.topology.name() : source));
@@ -270,7 +281,7 @@ void add_to_report(ReportPage& page, const FitReport& report, const std::string&
   add_held_out(page, report);
 }
 
-void add_to_report(ReportPage& page, const ReportOrigin& origin) {
+void add_to_report(ReportPage& page, const Origin& origin) {
   if (origin.facts.empty() && origin.commands.empty()) return;
   page.section("Where these numbers come from");
   std::vector<std::string> facts;

@@ -24,6 +24,8 @@ struct Series {
 
 std::string series_name(const Results& results, const ResultRow& row) {
   if (results.format == "gar bench") return parse_bench_label(row.label).name;
+  // What NCCL says it took differs from size to size, and one line is for all sizes.
+  if (results.nccl) return row.label.substr(0, row.label.find(','));
   if (!row.label.empty()) return row.label;
   return row.algorithm.empty() ? results.format : row.algorithm;
 }
@@ -164,13 +166,7 @@ void add_bound(ReportPage& page, Chart& chart, const std::vector<Series>& series
                   format_bytes(worst_at), worst, binding));
 }
 
-}  // namespace
-
-void add_to_report(ReportPage& page, const Results& results, const Profile* profile, const std::string& source) {
-  const std::vector<Series> series = series_of(results);
-  compare_with_native(page, series, source);
-  if (profile != nullptr) judge_by_profile(page, results, *profile, source);
-  judge_predictions(page, series);
+Chart chart_of(const Results& results, const std::vector<Series>& series) {
   Chart chart{.title = fmt::format("{}{}", results.format,
                                    results.num_ranks > 0 ? fmt::format(", {} ranks", results.num_ranks) : ""),
               .x_title = "size of the vector"};
@@ -182,9 +178,23 @@ void add_to_report(ReportPage& page, const Results& results, const Profile* prof
     chart.lines.push_back(series[i].predicted);
     chart.lines.back().color = static_cast<int>(i);
   }
+  return chart;
+}
+
+}  // namespace
+
+Chart results_chart(const Results& results) { return chart_of(results, series_of(results)); }
+
+void add_to_report(ReportPage& page, const Results& results, const Profile* profile, const std::string& source) {
+  const std::vector<Series> series = series_of(results);
+  compare_with_native(page, series, source);
+  if (profile != nullptr) judge_by_profile(page, results, *profile, source);
+  judge_predictions(page, series);
+  Chart chart = chart_of(results, series);
   if (profile != nullptr) add_bound(page, chart, series, results, *profile);
   page.section("Measured: " + source);
   page.chart(chart);
+  add_to_report(page, results.origin);
 }
 
 }  // namespace gar

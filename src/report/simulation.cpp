@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::size_t kMostLinks = 12;
 
-Bar bar_of(const std::string& name, const Terms& terms) {
-  Bar out{.name = name, .parts = {}};
-  for (const TermInfo& term : kTerms) out.parts.push_back({std::string(term.words), terms.*term.seconds});
-  return out;
-}
-
 void add_stages(ReportPage& page, const Topology& topology, const SimulatedPlan& plan) {
   std::vector<std::vector<std::string>> rows;
   for (const StageUse& stage : plan.simulation.stages) {
@@ -39,6 +33,21 @@ void add_stages(ReportPage& page, const Topology& topology, const SimulatedPlan&
 
 }  // namespace
 
+Bar terms_bar(const std::string& name, const Terms& terms) {
+  Bar out{.name = name, .parts = {}};
+  for (const TermInfo& term : kTerms) out.parts.push_back({std::string(term.words), terms.*term.seconds});
+  return out;
+}
+
+std::vector<Bar> simulation_bars(const std::vector<SimulatedPlan>& plans) {
+  std::vector<Bar> out;
+  for (const SimulatedPlan& plan : plans) {
+    out.push_back(terms_bar(plan.algorithm, plan.simulation.terms));
+    out.push_back(terms_bar("by the model", plan.predicted));
+  }
+  return out;
+}
+
 void add_to_report(ReportPage& page, const Scene& scene, const std::vector<SimulatedPlan>& plans) {
   if (plans.empty()) return;
   const SimulatedPlan& best = plans.front();
@@ -51,12 +60,7 @@ void add_to_report(ReportPage& page, const Scene& scene, const std::vector<Simul
   for (const std::string& words : what_if_words(scene.what_if)) page.verdict(Tone::kPlain, "What if: " + words + ".");
   page.section("Simulated: " + scene.topology.name());
   page.paragraph(topology_totals(scene.topology));
-  std::vector<Bar> bars;
-  for (const SimulatedPlan& plan : plans) {
-    bars.push_back(bar_of(plan.algorithm, plan.simulation.terms));
-    bars.push_back(bar_of("by the model", plan.predicted));
-  }
-  page.bars("Where the time of the critical path goes", bars);
+  page.bars("Where the time of the critical path goes", simulation_bars(plans));
   for (const SimulatedPlan& plan : plans) {
     page.section(plan.algorithm);
     add_stages(page, scene.topology, plan);

@@ -125,7 +125,11 @@ const std::vector<Kind>& kinds() {
         "reproduce all --measured @"}},
       {"results",
        {"diagnose -p %/profile/star6.json --results @", "diagnose -p %/profile/june.json --results @ --json",
-        "diagnose -p %/profile/june.json --results @ --ranks 4"}}};
+        "diagnose -p %/profile/june.json --results @ --ranks 4", "report @ -o /dev/null",
+        "diagnose -t star:4@100Gbit/s @ --plot=always"}},
+      {"nccl_log",
+       {"nccl explain @", "nccl explain @ --json", "nccl explain @ @", "report @ -o /dev/null",
+        "diagnose -t star:4@100Gbit/s @"}}};
   return kKinds;
 }
 

@@ -71,6 +71,18 @@ sed 's/"fitted": false/"fitted": true/' "$root/data/measurements/15-cubic.json" 
 "$gar" bench --local 2 -b 4KiB -e 8KiB -n 2 -w 1 --algo ring,auto --html bench.html >/dev/null
 harmless bench.html
 grep -q '<polyline' bench.html && grep -q 'gar bench --local 2' bench.html || fail "no curve, or no command"
+# The commands behind the numbers of a report, also of results that were measured before.
+"$gar" bench --local 2 -b 4KiB -e 8KiB -n 2 -w 1 --algo ring --json >today.json
+"$gar" report today.json -o today.html >/dev/null
+harmless today.html
+for what in 'gar bench --local 2 -b 4KiB' 'kernel: Linux' 'ranks: 2 processes'; do
+  grep -q "$what" today.html || fail "the page of a benchmark does not say: $what"
+done
+[[ $(grep -c 'Where these numbers come from' bench.html) == 1 ]] || fail "the origin does not stand on the page once"
+# Logs of NCCL: problems are the verdict.
+"$gar" report "$root/data/nccl/two-hosts.log" "$root/tests/golden/data/nccl_mixed.txt" "$root/tests/golden/data/nccl_hostile.log" -o nccl.html >/dev/null
+harmless nccl.html
+grep -q 'class="bad">two-hosts.log: between hosts it uses TCP sockets' nccl.html || fail "a log has no verdict"
 "$gar" demo --on simulator --html demo.html | tail -n 1 | grep -q 'times as fast as ring' || fail "another last line"
 harmless demo.html
 grep -q 'in the simulator' demo.html || fail "no simulation"

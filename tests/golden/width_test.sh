@@ -32,6 +32,10 @@ for network in ss24 sym384 mixed-fleet; do
   run simulate -t "$network" --count 1e6 --algo gentree+,hcps,ring
   run compare -t "$network" --count 1e6 --algo gentree+,hcps,ring
 done
+run predict -t sym384 --size 1kB..1GB -f 1000 --plot=always
+run predict -t sym384 --size 1MB --plot=always
+run nccl explain data/nccl/two-hosts.log
+run nccl explain tests/golden/data/nccl_mixed.txt
 run plan -t star:12@100GbE --size 1kB..1GB
 run predict -t ss24 --count 1e8 --greek
 run topo show

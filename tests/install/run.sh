@@ -23,7 +23,7 @@ tar -xzf "$work"/package/gar-*.tar.gz --strip-components=1 -C "$work/unpacked"
 "$work/unpacked/bin/gar" --version
 files_in() { (cd "$1" && find . -type f -o -type l) | sort; }
 diff <(files_in "$work/usr") <(files_in "$work/unpacked")
-for file in share/man/man1/gar.1 share/man/man1/gar-predict.1 share/man/man1/gar-bench.1 share/bash-completion/completions/gar share/zsh/site-functions/_gar \
+for file in share/man/man1/gar.1 share/man/man1/gar-predict.1 share/man/man1/gar-bench.1 share/man/man1/gar-explore.1 share/man/man1/gar-nccl.1 share/bash-completion/completions/gar share/zsh/site-functions/_gar \
   share/fish/vendor_completions.d/gar.fish include/gar/topology.hpp include/gar/gar.h include/gar/gar_mpi.h include/gar/gar_cuda.h include/gar/cuda.hpp \
   share/gar/gar.spdx.json share/gar/topologies/mixed-fleet.json share/gar/testbed/cluster share/doc/gar/LICENSE share/doc/gar/README.md \
   share/doc/gar/docs/quickstart.md share/doc/gar/docs/img/networks.svg share/doc/gar/examples/04_threads.cpp include/gar/gar.hpp; do
@@ -37,6 +37,24 @@ done
 (cd / && "$work/usr/bin/gar" topo check mixed-fleet) >/dev/null
 # The installed virtual cluster is found by gar demo; it says what it is.
 "$work/usr/share/gar/testbed/cluster" --help >/dev/null
+
+# The explorer page, where it was built; elsewhere it is said what is missing, and a page that comes later is found.
+page=$work/usr/share/gar/gar.html
+if [[ -f $page ]]; then
+  (cd "$work" && "$work/usr/bin/gar" explore -t tree:4x6 -o explorer.html) >/dev/null
+  grep -q '"topology":"tree:4x6"' "$work/explorer.html"
+  rm "$page"
+fi
+status=0
+(cd "$work" && "$work/usr/bin/gar" explore -t tree:4x6 -o none.html) 2>"$work/log" || status=$?
+[[ $status == 4 && ! -e $work/none.html ]] && tr -s ' \n' ' ' <"$work/log" | grep -q 'share/gar/gar.html.*make web' || {
+  cat "$work/log"
+  exit 1
+}
+mkdir -p "${page%/*}"
+printf '<script type="application/json" id="gar-start">{}</script>\n' >"$page"
+(cd "$work" && "$work/usr/bin/gar" explore -t tree:4x6 -o found.html) >/dev/null
+grep -q '"topology":"tree:4x6"' "$work/found.html"
 
 # How we compile and link ourselves is nothing that our users must do.
 ! grep -rnE 'FORTIFY|fstack|fcf-protection|fvisibility|relro|[^a-z]-pie|fPIE' "$work"/usr/lib*/cmake/gar "$work"/usr/lib*/*/cmake/gar \

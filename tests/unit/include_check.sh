@@ -24,16 +24,16 @@ declare -A uses=(
 # Public header: the module that it belongs to.
 declare -A home=(
   [language]=base [errors]=base [version]=base [format]=base [quantity]=base [data_type]=base [stats]=base [environment]=base [limits]=base
-  [topology]=topology [shapes]=topology [network_words]=topology
+  [nccl_log]=topology [topology]=topology [shapes]=topology [network_words]=topology
   [plan]=plan [algorithms]=plan [verify]=plan
   [model]=model
   [planner]=planner [predict]=planner [basic_plan]=planner
   [simulate]=sim [critical_path]=sim [what_if]=sim [scene]=sim [compare]=sim
   [profile]=fit [fit]=fit [fit_design]=fit [fit_report]=fit [link_limit]=fit
   [topology_io]=io [plan_io]=io [profile_io]=io [results_io]=io [files]=io [trace]=io [decisions]=io
-  [explain]=explain [explain_topology]=explain [explain_simulation]=explain [explain_profile]=explain
+  [explain]=explain [explain_topology]=explain [explain_simulation]=explain [explain_profile]=explain [explain_nccl]=explain
   [documents]=documents
-  [ask]=ask [report]=report
+  [ask]=ask [report]=report [plot]=report
   [reduction]=runtime [communicator]=runtime [mpi]=runtime [mpi_library]=runtime [cuda]=runtime [nccl]=runtime [tcp]=runtime [store]=runtime
 )
 # Folder of the command line program: the folders of it that it may use.

@@ -1,6 +1,7 @@
 #include "apps/gar/cli/common.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -235,6 +236,23 @@ void add_greek_option(CLI::App& verb, Context& context) {
 void add_csv_option(CLI::App& verb, Context& context) {
   verb.add_flag("--csv", context.csv, "Print comma-separated values with all digits")
       ->excludes(verb.get_option("--json"));
+}
+
+void add_plot_option(CLI::App& verb, Context& context) {
+  CLI::Option* option =
+      verb.add_flag("--plot", context.plot, "Also draw a picture, on a terminal; --plot=always elsewhere, too");
+  option->check([](const std::string& when) -> std::string {
+    const bool is_known = when == "true" || when == "auto" || when == "always";
+    return is_known ? "" : fmt::format("'{}': expected --plot, --plot=auto or --plot=always", when);
+  });
+  for (const char* other : {"--json", "--csv"}) {
+    if (CLI::Option* data = verb.get_option_no_throw(other)) option->excludes(data);
+  }
+}
+
+bool draws(const Context& context) {
+  if (context.plot.empty()) return false;
+  return context.plot == "always" || isatty(STDOUT_FILENO) == 1;
 }
 
 void add_size_options(CLI::App& verb, SizeArgs& args) {

@@ -25,6 +25,7 @@ struct Context {
   bool json = false;                   ///< --json
   bool csv = false;                    ///< --csv
   bool greek = false;                  ///< --greek
+  std::string plot;                    ///< --plot: "true" without a value, "auto" or "always"
   ColorMode color = ColorMode::kAuto;  ///< --color
   std::function<int()> run;            ///< set by the verb that was called; returns the exit code
   CLI::App* called = nullptr;          ///< that verb
@@ -59,6 +60,11 @@ void add_output_options(CLI::App& verb, Context& context);
 void add_greek_option(CLI::App& verb, Context& context);
 /// Adds `--csv`, which cannot be combined with `--json`.
 void add_csv_option(CLI::App& verb, Context& context);
+
+/// Adds `--plot`, which does not go with `--json` and `--csv`.
+void add_plot_option(CLI::App& verb, Context& context);
+/// Whether pictures are to be drawn: `--plot` does it on a terminal, `--plot=always` everywhere.
+bool draws(const Context& context);
 
 /// `--size`, `--count`, `--dtype` and `-f` as typed.
 struct SizeArgs {

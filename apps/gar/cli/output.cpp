@@ -29,6 +29,10 @@ std::string_view escape_of(Paint paint) {
       return "\x1b[31m";
     case Paint::kCyan:
       return "\x1b[36m";
+    case Paint::kBlue:
+      return "\x1b[34m";
+    case Paint::kMagenta:
+      return "\x1b[35m";
     case Paint::kPlain:
       break;
   }
@@ -40,7 +44,8 @@ constexpr std::string_view kPlainAgain = "\x1b[0m";
 /// The bytes of the escape sequence of ours that `text` begins with; 0 when it begins with none.
 std::size_t own_escape(std::string_view text) {
   if (text.starts_with(kPlainAgain)) return kPlainAgain.size();
-  for (const Paint paint : {Paint::kBold, Paint::kDim, Paint::kGreen, Paint::kYellow, Paint::kRed, Paint::kCyan}) {
+  for (const Paint paint : {Paint::kBold, Paint::kDim, Paint::kGreen, Paint::kYellow, Paint::kRed, Paint::kCyan,
+                            Paint::kBlue, Paint::kMagenta}) {
     if (text.starts_with(escape_of(paint))) return escape_of(paint).size();
   }
   return 0;
@@ -108,8 +113,6 @@ bool use_color(ColorMode mode, std::FILE* stream) {
   return isatty(fileno(stream)) == 1;
 }
 
-namespace {
-
 bool is_utf8_shown() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
@@ -120,8 +123,6 @@ bool is_utf8_shown() {
   }
   return true;  // nothing is said: what reads UTF-8 is everywhere
 }
-
-}  // namespace
 
 std::string lines_for_locale(std::string drawing) {
   if (is_utf8_shown()) return drawing;

@@ -17,11 +17,14 @@ enum class ColorMode { kAuto, kAlways, kNever };
 /// do not forbid.
 bool use_color(ColorMode mode, std::FILE* stream);
 
+/// False where LC_ALL, LC_CTYPE or LANG says C, POSIX or another set of characters than UTF-8.
+bool is_utf8_shown();
+
 /// A drawing with lines of boxes; in plain letters where LC_ALL, LC_CTYPE or LANG says C, POSIX or another set of
 /// characters than UTF-8.
 std::string lines_for_locale(std::string drawing);
 
-enum class Paint { kPlain, kBold, kDim, kGreen, kYellow, kRed, kCyan };
+enum class Paint { kPlain, kBold, kDim, kGreen, kYellow, kRed, kCyan, kBlue, kMagenta };
 
 /// `text` in a colour, or as it is when `enabled` is false.
 std::string paint(std::string_view text, Paint paint, bool enabled);

@@ -16,7 +16,9 @@
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/bench_report.hpp"
 #include "apps/gar/views/page.hpp"
+#include "apps/gar/views/plots.hpp"
 #include "gar/files.hpp"
+#include "gar/measure/mpi_session.hpp"
 #include "gar/measure/world.hpp"
 #include "gar/report.hpp"
 
@@ -39,8 +41,9 @@ std::string placement_words(const BenchConfig& config, const World& world) {
 /// Rank 0's voice.
 class Printer {
  public:
-  Printer(const BenchConfig& config, const std::string& html, const Context& context, const World& world)
+  Printer(const BenchConfig& config, const std::string& html, const Context& context, World& world)
       : config_(config),
+        context_(context),
         layout_(bench_layout(config)),
         html_(html),
         is_json_(context.json),
@@ -48,6 +51,8 @@ class Printer {
         color_(use_color(context.color, stdout)) {
     record_.num_ranks = world.size();
     record_.world = world.words();
+    record_.origin = this_machine(world.mpi() == nullptr ? "" : world.mpi()->library_version());
+    record_.origin.facts.emplace_back("ranks", record_.world);
     placement_ = placement_words(config, world);
     if (!placement_.empty()) record_.notes.push_back(placement_);
   }
@@ -88,6 +93,9 @@ class Printer {
       print(document);
     } else if (!is_csv_) {
       write(bench_footer(record_.results, outcome, layout_));
+      if (draws(context_) && !record_.results.empty()) {
+        print_commented_plot(context_, results_chart(parse_results(document, "gar bench")));
+      }
     }
     if (!config_.json_file.empty()) {
       save_file(config_.json_file, [&](std::ostream& file) { file << document; });
@@ -105,9 +113,6 @@ class Printer {
     if (!record_.outcome.is_complete) page.verdict(Tone::kBad, "The benchmark was ended before it was complete.");
     add_to_report(page, parse_results(document, "gar bench"), config_.profile ? &*config_.profile : nullptr,
                   "gar bench");
-    ReportOrigin origin = this_machine();
-    origin.facts.emplace_back("ranks", record_.world);
-    add_to_report(page, origin);
     page.list(record_.notes);
     save_page(page, html_, is_json_ || is_csv_);
   }
@@ -116,6 +121,7 @@ class Printer {
     std::fflush(stdout);
   }
   const BenchConfig& config_;
+  const Context& context_;
   BenchLayout layout_;
   std::string html_;
   bool is_json_;
@@ -179,6 +185,7 @@ void add_bench(CLI::App& program, Context& context) {
   add_bench_options(verb, *args);
   add_output_options(verb, context);
   add_csv_option(verb, context);
+  add_plot_option(verb, context);
   set_examples(verb, {{"4 processes of this host, from 4 KiB to 256 MiB",
                        "gar bench --local 4 -b 4KiB -e 256MiB -f 2 -n 20 -w 5"},
                       {"the first command of nccl-tests, as it stands", "gar bench -b 8 -e 128M -f 2 -g 8"},

@@ -8,8 +8,10 @@
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/diagnose_report.hpp"
+#include "apps/gar/views/plots.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
+#include "gar/explain_nccl.hpp"
 #include "gar/fit.hpp"
 #include "gar/link_limit.hpp"
 #include "gar/profile_io.hpp"
@@ -81,6 +83,7 @@ int judge_by_profile(const Profile& profile, const Case& found, const RankCount&
   const std::vector<Observation> observations = observations_of(found.results.rows, profile.topology, ranks.count);
   Diagnosis diagnosis = diagnose(profile, observations);
   add_loss(found.results.rows, diagnosis);
+  if (found.results.nccl) add_log_words(*found.results.nccl, diagnosis.words);
   if (context.json) {
     print(diagnose_document({.profile_file = found.network,
                              .results_file = found.file,
@@ -92,6 +95,7 @@ int judge_by_profile(const Profile& profile, const Case& found, const RankCount&
     print(diagnose_csv(described(found, ranks), observations, diagnosis));
   } else {
     print(diagnose_text(described(found, ranks), observations, diagnosis, use_color(context.color, stdout)));
+    print_plot(context, diagnose_chart(found.results, observations, diagnosis));
   }
   return exit_code(diagnosis.is_judged, diagnosis.is_normal);
 }
@@ -102,6 +106,7 @@ int judge_by_links(const Topology& topology, double share, const Case& found, co
   if (const std::string loss = words_of_loss(found.results.rows); !diagnosis.is_normal && !loss.empty()) {
     diagnosis.words.push_back(loss);
   }
+  if (found.results.nccl) add_log_words(*found.results.nccl, diagnosis.words);
   if (context.json) {
     print(diagnose_limit_document({.topology = found.network,
                                    .results_file = found.file,
@@ -112,6 +117,7 @@ int judge_by_links(const Topology& topology, double share, const Case& found, co
     print(diagnose_csv(described(found, ranks), diagnosis));
   } else {
     print(diagnose_text(described(found, ranks), diagnosis, use_color(context.color, stdout)));
+    print_plot(context, diagnose_chart(found.results, diagnosis));
   }
   return exit_code(diagnosis.is_judged, diagnosis.is_normal);
 }
@@ -178,6 +184,7 @@ void add_diagnose(CLI::App& program, Context& context) {
       ->type_name("SHARE");
   add_output_options(verb, context);
   add_csv_option(verb, context);
+  add_plot_option(verb, context);
   set_examples(verb, {{"is today's benchmark normal?",
                        "gar bench --local 4 --json > today.json; gar diagnose -p net.json today.json"},
                       {"12 hosts with 100 Gbit/s, and nobody has measured them before",

@@ -14,6 +14,7 @@
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/fit_report.hpp"
 #include "apps/gar/views/page.hpp"
+#include "apps/gar/views/plots.hpp"
 #include "apps/gar/views/profile_show.hpp"
 #include "gar/documents.hpp"
 #include "gar/errors.hpp"
@@ -62,6 +63,7 @@ int conclude(const Measurements& measurements, const FitWays& ways) {
     print(profile_csv(report.profile));
   } else {
     print(fit_text(report, use_color(context.color, stdout)));
+    for (const IncastCharts& charts : incast_charts(report)) print_plot(context, charts.times);
     if (!config.output.empty()) {
       say(fmt::format("\nwritten to {}; use it with: gar predict -p {} --size 4MB\n", escaped(config.output),
                       shell_word(config.output)));
@@ -176,6 +178,7 @@ void add_fit(CLI::App& program, Context& context) {
   add_fit_options(verb, *args);
   add_output_options(verb, context);
   add_csv_option(verb, context);
+  add_plot_option(verb, context);
   set_examples(verb,
                {{"the ranks of a cluster, for five minutes", "mpirun -n 16 gar fit --budget 5min -o profile.json"},
                 {"4 processes of this host, and how well what was not fitted is predicted",

@@ -16,6 +16,7 @@
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/cheap_simulator.hpp"
+#include "apps/gar/views/plots.hpp"
 #include "apps/gar/views/term_table.hpp"
 #include "gar/documents.hpp"
 #include "gar/explain.hpp"
@@ -280,8 +281,10 @@ int run(const PredictArgs& args, const Context& context) {
     print_answer(
         network.topology, sizes.front(), options, answers.front(), correction_at(sizes.front()),
         {use_color(context.color, stdout), context.greek ? TermNames::kGreek : TermNames::kPlain, args.algo == "all"});
+    print_plot(context, "where the time goes", predict_bars(shown_rows(answers.front(), args.algo == "all")));
   } else {
     print_sizes(network.topology, sizes, answers, options, use_color(context.color, stdout));
+    print_plot(context, predict_chart(sizes, answers));
   }
   return kExitOk;
 }
@@ -299,17 +302,20 @@ void add_predict(CLI::App& program, Context& context) {
   add_model_options(verb, args->model);
   add_output_options(verb, context);
   add_csv_option(verb, context);
+  add_plot_option(verb, context);
   add_greek_option(verb, context);
-  set_examples(verb, {{"all algorithms on 16 racks of 24 servers", "gar predict -t tree:16x24 --count 1e8"},
-                      {"two of them, 64 MiB of doubles, as JSON",
-                       "gar predict -t ss24 --size 64MiB --dtype float64 --algo ring,hcps:8x3 --json"},
-                      {"a network that gar fit has measured", "gar predict -p profile.json --size 1MB"},
-                      {"which algorithm for which size, on 12 servers at 100 Gbit/s",
-                       "gar predict -t star:12@100Gbit/s,2us --size 1kB..1GB -f 10"},
-                      {"a ReduceScatter, with a server that adds half as fast as the others",
-                       "gar predict -t star:12@100GbE --size 64MiB --collective reduce-scatter --slow server3=2"},
-                      {"what a model without incast and memory access would say",
-                       "gar predict -t ss24 --count 1e8 --model abc"}});
+  set_examples(
+      verb,
+      {{"all algorithms on 16 racks of 24 servers", "gar predict -t tree:16x24 --count 1e8"},
+       {"two of them, 64 MiB of doubles, as JSON",
+        "gar predict -t ss24 --size 64MiB --dtype float64 --algo ring,hcps:8x3 --json"},
+       {"a network that gar fit has measured", "gar predict -p profile.json --size 1MB"},
+       {"which algorithm for which size, on 12 servers at 100 Gbit/s",
+        "gar predict -t star:12@100Gbit/s,2us --size 1kB..1GB -f 10"},
+       {"the same as a picture in the terminal", "gar predict -t star:12@100Gbit/s,2us --size 1kB..1GB --plot"},
+       {"a ReduceScatter, with a server that adds half as fast as the others",
+        "gar predict -t star:12@100GbE --size 64MiB --collective reduce-scatter --slow server3=2"},
+       {"what a model without incast and memory access would say", "gar predict -t ss24 --count 1e8 --model abc"}});
   on_run(verb, context, [args, &context] { return run(*args, context); });
 }
 

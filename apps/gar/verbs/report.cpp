@@ -39,7 +39,7 @@ void add_report(CLI::App& program, Context& context) {
   verb.add_option(
           "FILE", args->files,
           "Profiles and measurements (gar fit -o, --save), documents of gar bench and gar fit (--json), and the "
-          "tables of gar bench, nccl-tests, osu_allreduce and IMB-MPI1")
+          "tables of gar bench, nccl-tests, osu_allreduce and IMB-MPI1, and logs of NCCL")
       ->required()
       ->type_name("");
   verb.add_option("-o,--output", args->output, "Where to write the page")->type_name("FILE")->capture_default_str();
@@ -47,7 +47,7 @@ void add_report(CLI::App& program, Context& context) {
   add_output_options(verb, context);
   set_examples(verb, {{"a network that was measured, and today's benchmark on it",
                        "gar report profile.json measurements.json today.json -o report.html"},
-                      {"what nccl-tests printed", "gar report nccl.txt"}});
+                      {"what nccl-tests printed, with NCCL_DEBUG=INFO or without", "gar report nccl.txt"}});
   on_run(verb, context, [args, &context] { return run(*args, context); });
 }
 

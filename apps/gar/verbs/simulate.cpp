@@ -16,6 +16,7 @@
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/page.hpp"
+#include "apps/gar/views/plots.hpp"
 #include "apps/gar/views/simulate_report.hpp"
 #include "apps/gar/views/simulate_watch.hpp"
 #include "gar/documents.hpp"
@@ -190,6 +191,7 @@ class SimulateRun {
       } else {
         if (&size != sizes.data()) print("\n");
         print_report(scene, done);
+        print_plot(context_, "where the time of the critical path goes", simulation_bars(done.plans));
       }
       if (!args_.html.empty() && !done.plans.empty()) save_html(scene, done);
       is_complete = done.is_complete;
@@ -310,6 +312,7 @@ void add_simulate(CLI::App& program, Context& context) {
   add_model_options(verb, args->model);
   add_output_options(verb, context);
   add_csv_option(verb, context);
+  add_plot_option(verb, context);
   add_greek_option(verb, context);
   set_examples(verb, {{"what the best plan does on 16 racks of 24 servers",
                        "gar simulate -t tree:16x24 --algo gentree+ --count 1e8"},

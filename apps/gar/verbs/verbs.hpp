@@ -22,6 +22,8 @@ void add_mpirun(CLI::App& program, Context& context);
 /// `gar profile show|diff`.
 void add_profile(CLI::App& program, Context& context);
 void add_diagnose(CLI::App& program, Context& context);
+/// `gar nccl explain`.
+void add_nccl(CLI::App& program, Context& context);
 void add_explore(CLI::App& program, Context& context);
 void add_report(CLI::App& program, Context& context);
 void add_demo(CLI::App& program, Context& context);

@@ -1,6 +1,7 @@
 // Pages that `gar report` and --html write.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "gar/report.hpp"
@@ -14,8 +15,9 @@ namespace gar::cli {
 /// Adds `--html FILE`.
 void add_html_option(CLI::App& verb, std::string& path);
 
-/// Kernel, processor, network interfaces, the environment variables that are set, and this command.
-ReportOrigin this_machine();
+/// Kernel, processor, its governor, network interfaces and MTU, what TCP is set to, the MPI library (empty: none), the
+/// environment variables that are set, and this command. What cannot be read below `root` is left out.
+Origin this_machine(const std::string& mpi = "", const std::filesystem::path& root = "/");
 
 /// Adds this command, for pages of what was measured at another time or not at all.
 void add_own_command(ReportPage& page);

@@ -90,8 +90,9 @@ struct BenchRecord {
   std::vector<BenchResult> results;  ///< in the order in which they were measured
   std::vector<std::string> notes;    ///< what was left out, and why; one sentence each
   BenchOutcome outcome;              ///< how the run ended
+  Origin origin = {};                ///< of rank 0
 };
-/// Schema "gar.bench/1": the text of the document that `gar bench --json` prints, with a newline at its end.
+/// Schema "gar.bench/2": the text of the document that `gar bench --json` prints, with a newline at its end.
 std::string bench_document(const BenchConfig& config, const BenchRecord& record);
 
 }  // namespace gar::measure

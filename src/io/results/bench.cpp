@@ -78,6 +78,21 @@ double seconds_or_nothing(const JsonPlace& item, std::string_view field) {
   return place && !place->value().is_null() ? place->number(0, kMaxSeconds) : -1;
 }
 
+Origin origin_of(const JsonPlace& document) {
+  constexpr std::size_t kMostFacts = 200;
+  Origin out;
+  const auto place = document.find("origin");
+  if (!place) return out;
+  for (const JsonPlace& fact : place->at("facts", "a list of facts").items("a list of facts")) {
+    if (out.facts.size() == kMostFacts) break;
+    out.facts.emplace_back(fact.at("name", "a name").text(), fact.at("value", "a text").text());
+  }
+  for (const JsonPlace& command : place->at("commands", "a list of commands").items("a list of commands")) {
+    if (out.commands.size() < kMostFacts) out.commands.push_back(command.text());
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_bench_head(std::string_view comment) {
@@ -118,6 +133,7 @@ Results read_bench_document(std::string_view text, const std::string& source) {
     out.details.push_back({seconds_or_nothing(item, "p10"), seconds_or_nothing(item, "p90"),
                            seconds_or_nothing(item, "predicted_seconds")});
   }
+  out.origin = origin_of(document);
   if (out.rows.empty()) results.fail("holds no result of a vector; expected at least one");
   return out;
 }

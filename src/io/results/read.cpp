@@ -54,6 +54,8 @@ class TableScan {
     }
   }
 
+  [[nodiscard]] bool has_table() const { return recognise() != nullptr; }
+
   Results run() {
     format_ = recognise();
     const std::unique_ptr<TableReader> reader = format_ == nullptr ? nullptr : format_->reader();
@@ -122,6 +124,12 @@ class TableScan {
     const auto first =
         std::find_if(lines_.begin(), lines_.end(), [](std::string_view text) { return !split(text).words.empty(); });
     if (first == lines_.end()) throw ParseError(fmt::format("{}: is empty; expected {}", source_, kAcceptedResults));
+    if (std::any_of(lines_.begin(), lines_.end(), is_nccl_log)) {
+      throw ParseError(fmt::format(
+          "{}: a log of NCCL without results; expected the table of nccl-tests with it (gar nccl explain reads the log "
+          "alone)",
+          source_));
+    }
     fail(
         static_cast<std::size_t>(first - lines_.begin()),
         fmt::format("'{}', and no line that begins a table follows; expected {}", printable(*first), kAcceptedResults));
@@ -148,6 +156,26 @@ bool begins_document(std::string_view text) {
   return begin != std::string_view::npos && text[begin] == '{';
 }
 
+/// What NCCL says it took for vectors of these lengths, where it took one thing alone.
+void add_log(Results& results, NcclLog log) {
+  for (ResultRow& row : results.rows) {
+    const NcclChoice* taken = nullptr;
+    bool is_one = true;
+    for (const NcclChoice& choice : log.choices) {
+      const bool is_all_reduce = choice.collective.empty() || choice.collective == "AllReduce";
+      if (!is_all_reduce || choice.bytes != row.bytes) continue;
+      is_one = taken == nullptr;
+      taken = &choice;
+      if (!is_one) break;
+    }
+    if (taken == nullptr || !is_one) continue;
+    row.algorithm = taken->algorithm == "Ring" ? "ring" : "";
+    row.label += fmt::format(", {}/{}", taken->algorithm, taken->protocol);
+  }
+  if (results.num_ranks == 0) results.num_ranks = log.num_ranks;
+  results.nccl = std::move(log);
+}
+
 Results read_document(std::string_view text, const std::string& source) {
   const ResultsDocument& format = document_format(text);
   Results out = format.read(text, source);
@@ -160,7 +188,16 @@ Results read_document(std::string_view text, const std::string& source) {
 Results parse_results(std::string_view text, const std::string& source) {
   if (begins_document(text)) return read_document(text, source);
   const std::string plain = without_tags(text);
-  return begins_document(plain) ? read_document(plain, source) : TableScan(plain, source).run();
+  if (begins_document(plain)) return read_document(plain, source);
+  Results out = TableScan(plain, source).run();
+  if (out.format == "nccl-tests" && is_nccl_log(plain)) add_log(out, parse_nccl_log(plain, source));
+  return out;
+}
+
+bool has_results(std::string_view text) {
+  static const std::string kNoName;
+  const std::string plain = without_tags(text);
+  return begins_document(plain) || TableScan(plain, kNoName).has_table();
 }
 
 Results read_results(std::istream& in, const std::string& source) {

@@ -98,6 +98,10 @@ std::string bench_document(const BenchConfig& config, const BenchRecord& record)
   out["ratios"] = Json::array();
   for (const BenchRatio& ratio : bench_ratios(record.results)) out["ratios"].push_back(ratio_json(ratio));
   out["notes"] = record.notes;
+  out["origin"] = {{"facts", Json::array()}, {"commands", record.origin.commands}};
+  for (const auto& [name, value] : record.origin.facts) {
+    out["origin"]["facts"].push_back({{"name", name}, {"value", value}});
+  }
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

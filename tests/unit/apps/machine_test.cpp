@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/gar/views/machine_show.hpp"
+#include "apps/gar/views/page.hpp"
 #include "support/temp_folder.hpp"
 
 namespace gar::cli {
@@ -77,6 +78,31 @@ TEST(MachineShow, AMachineThatTellsNothingHasNoLinks) {
   EXPECT_TRUE(machine.links.empty());
   EXPECT_NE(draw_machine(machine, false).find("this machine"), std::string::npos);
   EXPECT_EQ(nlohmann::json::parse(machine_document(machine))["gpus"], 0);
+}
+
+TEST(MachineShow, WhatAReportSaysAboutTheMachine) {
+  const test::TempFolder folder;
+  const std::filesystem::path root = folder.path();
+  make_machine(root);
+  write(root / "sys/class/net/eth0/mtu", "9000\n");
+  write(root / "sys/class/net/lo/mtu", "65536\n");
+  write(root / "proc/sys/net/ipv4/tcp_congestion_control", "cubic\n");
+  write(root / "proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n");
+  write(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+  const Origin origin = this_machine("Open MPI 4.1.4", root);
+  const auto fact = [&](const std::string& name) {
+    for (const auto& [key, value] : origin.facts) {
+      if (key == name) return value;
+    }
+    return std::string("missing");
+  };
+  EXPECT_EQ(fact("MTU"), "eth0 9000");
+  EXPECT_EQ(fact("TCP congestion control"), "cubic");
+  EXPECT_EQ(fact("TCP receive buffer (least, usual, most)"), "4096 131072 6291456");
+  EXPECT_EQ(fact("TCP send buffer (least, usual, most)"), "missing");
+  EXPECT_EQ(fact("processor governor"), "performance");
+  EXPECT_EQ(fact("MPI"), "Open MPI 4.1.4");
+  EXPECT_EQ(origin.commands.size(), 1U);
 }
 
 }  // namespace

@@ -131,6 +131,20 @@ TEST(Ask, ResultsAreJudged) {
             std::string::npos);
 }
 
+TEST(Ask, LogsOfNcclAreExplained) {
+  const AskJson log =
+      asked({{"ask", "inspect"}, {"text", golden("../../../data/nccl/two-hosts.log")}}, "gar.inspect/1");
+  EXPECT_EQ(log["kind"], "nccl-log");
+  EXPECT_TRUE(log["findings"][0]["problem"]);
+  EXPECT_EQ(log["topology"], "tree:2x2@48Gbit/s+9.6Gbit/s");
+  EXPECT_EQ(asked({{"ask", "network"}, {"topology", log["topology"]}}, "gar.network/1")["num_servers"], 4);
+  const AskJson mixed = asked({{"ask", "inspect"}, {"text", golden("nccl_mixed.txt")}}, "gar.inspect/1");
+  EXPECT_EQ(mixed["kind"], "results");
+  EXPECT_EQ(mixed["rows"].size(), 6U);
+  EXPECT_EQ(mixed["topology"], "tree:2x2@720Gbit/s+384Gbit/s");
+  EXPECT_EQ(asked({{"ask", "inspect"}, {"text", golden("nccl_hostile.log")}}, "gar.inspect/1")["kind"], "nccl-log");
+}
+
 TEST(Ask, NoFileIsOpened) {
   for (const char* name : {"/etc/passwd", "tests/golden/data/profile.json", "data/topologies/sym384.json"}) {
     EXPECT_NE(asked_wrongly({{"ask", "network"}, {"topology", name}}), "") << name;

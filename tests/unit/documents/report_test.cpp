@@ -43,7 +43,7 @@ TEST(Report, TextStaysText) {
   page.table({kEvil, "b"}, {{kEvil, kEvil}});
   page.chart({.title = kEvil, .x_title = kEvil, .lines = {{.name = kEvil, .points = {{1, 1}, {1000, 2}}}}});
   page.bars(kEvil, {{kEvil, {{kEvil, 1}}}});
-  add_to_report(page, ReportOrigin{{{kEvil, kEvil}}, {kEvil}});
+  add_to_report(page, Origin{{{kEvil, kEvil}}, {kEvil}});
   const std::string html = page.html(kEvil);
   expect_harmless(html);
   EXPECT_GE(times_in(html, "&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;"), 15U);
@@ -97,6 +97,38 @@ TEST(Report, AProfileAndABenchmarkOnIt) {
   EXPECT_NE(html.find("2 beta") == std::string::npos || html.find("epsilon") != std::string::npos, false);
   EXPECT_GE(times_in(html, "<svg"), 1U);
   expect_harmless(html);
+}
+
+TEST(Report, ResultsSayWhereTheyWereMeasured) {
+  const Results results = parse_results(
+      R"({"schema": "gar.bench/2", "collective": "allreduce", "ranks": 2, "results": [{"algorithm": "ring", "bytes": 4096,
+          "seconds": 1e-3, "predicted_seconds": 2e-3}], "origin": {"facts": [{"name": "MTU", "value": "eth0 <b>"}],
+          "commands": ["gar bench --local 2"]}})",
+      "today.json");
+  ReportPage page("t");
+  add_to_report(page, results, nullptr, "today.json");
+  const std::string html = page.html("");
+  expect_harmless(html);
+  EXPECT_NE(html.find("<li>MTU: eth0 &lt;b&gt;</li>"), std::string::npos) << html;
+  EXPECT_NE(html.find("<pre>gar bench --local 2"), std::string::npos) << html;
+  const Chart chart = results_chart(results);
+  ASSERT_EQ(chart.lines.size(), 2U);
+  EXPECT_TRUE(chart.lines[1].is_dashed);
+  EXPECT_EQ(chart.lines[1].points.size(), 1U);
+}
+
+TEST(Report, LogsOfNcclOpenWithTheirProblems) {
+  ReportPage page("t");
+  add_files_to_report(page, {"data/nccl/two-hosts.log", "tests/golden/data/nccl_hostile.log"});
+  const std::string html = page.html("");
+  expect_harmless(html);
+  EXPECT_NE(html.find("<p class=\"bad\">two-hosts.log: between hosts it uses TCP sockets"), std::string::npos);
+  EXPECT_NE(html.find("for -t: tree:2x2@48Gbit/s+9.6Gbit/s"), std::string::npos);
+  // A line of a chart is one, whatever NCCL took at each size.
+  std::ifstream file("tests/golden/data/nccl_mixed.txt");
+  const Chart chart = results_chart(read_results(file, "mixed"));
+  EXPECT_EQ(std::count_if(chart.lines.begin(), chart.lines.end(), [](const ChartLine& l) { return !l.is_dashed; }), 2);
+  EXPECT_EQ(chart.lines[0].points.size(), 3U);
 }
 
 TEST(Report, AFileOfAnotherKindIsRefused) {
