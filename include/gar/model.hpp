@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -323,6 +324,40 @@ struct ClosedBound {
 /// Nothing when no closed form is known: then there is no bound, and only pricing tells.
 std::optional<ClosedBound> closed_bound(const AlgorithmSpec& spec, std::int64_t n, double size_floats,
                                         const OneSwitch& p);
+
+/// What hcps in groups as even as possible (hcps:~...) costs at least on such a tree, or a half of it. Much closer than
+/// closed_bound(), because it follows the groups: on one switch it is the cost, but for the incast of some stages.
+/// `path` tells the least latency between two servers so many ranks apart. `has_equal_shares` says that every level is
+/// known to leave each of its ranks an equal share, which makes it closer for three levels and more.
+double uneven_hcps_bound(const std::vector<std::int64_t>& factors, std::int64_t n, double size_floats,
+                         const OneSwitch& p, Collective collective,
+                         const std::function<double(std::int64_t distance)>& path, bool has_equal_shares = false);
+
+/// What digits (hcps, cps) cost at least on a network: what some ranks of it feel.
+class DigitsBound {
+ public:
+  /// Counts as the options say, for an AllReduce or the half of it that they name.
+  DigitsBound(const Topology& topology, const ModelOptions& options);
+  /// `factors` multiply to the number of servers; `path` as for uneven_hcps_bound().
+  [[nodiscard]] double seconds(const std::vector<std::int64_t>& factors, double size_floats,
+                               const std::function<double(std::int64_t distance)>& path) const;
+
+ private:
+  struct LinkAbove {
+    LinkParams link;
+    std::int64_t first = 0;  // ranks below it
+    std::int64_t last = 0;
+  };
+  struct Place {
+    std::int64_t rank = 0;
+    ServerParams server;
+    std::vector<LinkAbove> above;
+  };
+  void add_places(const Topology& topology, NodeId id, std::int64_t first, std::vector<LinkAbove>& above,
+                  std::vector<Place>& seen) const;
+  ModelOptions options_;
+  std::vector<Place> places_;
+};
 
 /// As printed in Table `tab:genmodel_on_exist` (f_{i-1} read as f_i where the index runs out of range).
 Terms printed_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <set>
 
 #include "gar/algorithms.hpp"
@@ -134,39 +136,109 @@ void Search::exchanges(const Joint& joint, bool one_kind) {
              own.decide("recursive-doubling", {2}, {}), exchanged_, &joint.slowest);
 }
 
-// Children in two levels of groups as even as possible, where they do not divide evenly.
+// What uneven groups of the children cost at least. Nothing where that is not known: children that differ and are no
+// servers, and children whose ranks hold unequal parts, or parts in pieces.
+std::optional<GroupsFloor> Search::groups_floor_of(const Joint& joint, std::int64_t groups, std::int64_t large) {
+  if (is_exhaustive_) return std::nullopt;
+  const Node& node = topology_.node(joint.id);
+  UnevenGroups uneven{topology_.num_children(joint.id), groups, large, joint.pair_latency, true};
+  const auto is_leaf = [](const auto& run) { return !run.first; };
+  if (std::all_of(joint.runs.begin(), joint.runs.end(), is_leaf)) {
+    double nearest = std::numeric_limits<double>::infinity();
+    for (const ChildRun& run : node.children) nearest = std::min(nearest, topology_.node(run.node).alpha);
+    uneven.pair_latency = node.alpha + 2 * nearest;
+    return groups_floor(best_server(joint.below), uneven, size_, options_);
+  }
+  const NodeId child = node.children.front().node;
+  const auto is_alike = [&](const ChildRun& run) { return topology_.shape(run.node) == topology_.shape(child); };
+  if (!std::all_of(node.children.begin(), node.children.end(), is_alike)) return std::nullopt;
+  const FragmentPtr& fragment = joint.runs.front().first;
+  if (!fragment) return std::nullopt;
+  const std::vector<Piece>& held = placement_of(fragment, units_);
+  const auto [least, most] = std::minmax_element(
+      held.begin(), held.end(), [](const Piece& a, const Piece& b) { return a.end - a.begin < b.end - b.begin; });
+  const bool are_equal = (most->end - most->begin) - (least->end - least->begin) <= 1;
+  if (static_cast<std::int64_t>(held.size()) != fragment->num_active || !are_equal) return std::nullopt;
+  uneven.all_are_active = fragment->num_active == fragment->num_ranks;
+  return groups_floor(priced_child(child, fragment), uneven, size_, options_);
+}
+
+// A child's footprint as it is priced, the child's own uplink included.
+const Footprint& Search::priced_child(NodeId child, const FragmentPtr& fragment) {
+  const auto key = std::make_pair(fragment.get(), topology_.shape(child));
+  const auto it = priced_children_.find(key);
+  if (it != priced_children_.end()) return it->second;
+  Terms own;
+  Footprint f = priced_footprint(child, fragment, true, own);
+  kept_alive_.push_back(fragment);
+  return priced_children_.emplace(key, std::move(f)).first->second;
+}
+
+// Children in two levels of groups as even as possible, where they do not divide evenly. Those that promise most are
+// priced first, so that most of the others need not be.
 void Search::groups(const Joint& joint, std::vector<Option>& found) {
-  std::vector<FragmentPtr> each;
-  for (const auto& [child, count] : joint.runs) each.insert(each.end(), static_cast<std::size_t>(count), child);
-  const auto c = static_cast<std::int64_t>(each.size());
+  const std::int64_t c = topology_.num_children(joint.id);
+  struct Grouping {
+    std::int64_t groups = 0;
+    std::int64_t large = 0;
+    std::optional<GroupsFloor> floor;
+    std::vector<Option> priced;  // one of them, or none
+  };
+  std::vector<Grouping> all;
   std::int64_t previous = 0;
   for (std::int64_t g = 2; g <= c / 2; ++g) {
     const std::int64_t large = (c + g - 1) / g;
     if (c % g == 0 || large == previous) continue;
     previous = large;
-    std::map<std::vector<FragmentPtr>, FragmentPtr> known;
-    FragmentRuns level;
-    auto next = each.begin();
-    for (std::int64_t i = 0; i < g; ++i) {
-      const std::int64_t size = i < c - (large - 1) * g ? large : large - 1;
-      const std::vector<FragmentPtr> members(next, next + size);
-      next += size;
-      FragmentPtr& group = known[members];
-      if (!group && size == 1) group = members.front();
-      if (!group && size > 1) {
-        FragmentRuns inside;
-        for (const FragmentPtr& m : members) inside.emplace_back(m, 1);
-        group = digits_fragment(std::move(inside), {{size}}, joint.label);
-      }
-      level.emplace_back(group, 1);
-    }
-    Decision uneven = joint.decision;
-    uneven.algorithm = "hcps";
-    uneven.factors = {large, g};
-    uneven.is_uneven = true;
-    add_priced(joint.id, acps_fragment(level, units_, joint.label + ", between groups"),
-               std::make_shared<const Decision>(std::move(uneven)), found, &joint.slowest);
+    all.push_back({g, large, groups_floor_of(joint, g, large), {}});
   }
+  Beam beam(size_, chunks_);
+  for (const Option& o : found) beam.offer(o.footprint);
+  const auto settle = [&](Grouping& one) {
+    if (!one.priced.empty() || (one.floor && beam.excludes(*one.floor))) return;
+    add_groups(joint, one.groups, one.large, one.priced);
+    beam.offer(one.priced.front().footprint);
+  };
+  for (const std::int64_t k : chunks_) {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].floor) order.emplace_back(all[i].floor->seconds(size_, k), i);
+    }
+    std::sort(order.begin(), order.end());
+    for (std::size_t i = 0; i < std::min(kBeam, order.size()); ++i) settle(all[order[i].second]);
+  }
+  for (Grouping& one : all) {
+    settle(one);
+    std::move(one.priced.begin(), one.priced.end(), std::back_inserter(found));
+  }
+}
+
+void Search::add_groups(const Joint& joint, std::int64_t groups, std::int64_t large, std::vector<Option>& found) {
+  std::vector<FragmentPtr> each;
+  for (const auto& [child, count] : joint.runs) each.insert(each.end(), static_cast<std::size_t>(count), child);
+  const auto c = static_cast<std::int64_t>(each.size());
+  std::map<std::vector<FragmentPtr>, FragmentPtr> known;
+  FragmentRuns level;
+  auto next = each.begin();
+  for (std::int64_t i = 0; i < groups; ++i) {
+    const std::int64_t size = i < c - (large - 1) * groups ? large : large - 1;
+    const std::vector<FragmentPtr> members(next, next + size);
+    next += size;
+    FragmentPtr& group = known[members];
+    if (!group && size == 1) group = members.front();
+    if (!group && size > 1) {
+      FragmentRuns inside;
+      for (const FragmentPtr& m : members) inside.emplace_back(m, 1);
+      group = digits_fragment(std::move(inside), {{size}}, joint.label);
+    }
+    level.emplace_back(group, 1);
+  }
+  Decision uneven = joint.decision;
+  uneven.algorithm = "hcps";
+  uneven.factors = {large, groups};
+  uneven.is_uneven = true;
+  add_priced(joint.id, acps_fragment(level, units_, joint.label + ", between groups"),
+             std::make_shared<const Decision>(std::move(uneven)), found, &joint.slowest);
 }
 
 // The servers below as if they were on one switch.
