@@ -65,6 +65,10 @@ struct Contestant {
 /// on the critical path, where its 98 chunks overlap". Chunks hide work, they do not save it: both had better be priced
 /// in chunks, or none of them.
 std::string winner_words(const Contestant& better, const Contestant& other, bool with_letters = false);
+/// A row as it is compared: in one piece or in chunks, whichever takes less time.
+Contestant contestant_of(const PredictRow& row);
+/// Over whom the first of the rows wins: the next one that takes notably longer. Null when all of them are as fast.
+const PredictRow* rival_of(const std::vector<PredictRow>& rows);
 
 /// How a simulation was run, as far as it explains differences.
 struct RunKind {

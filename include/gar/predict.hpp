@@ -92,6 +92,7 @@ struct PredictRequest {
   double size_floats = 0;                 ///< of the vector
   std::vector<AlgorithmSpec> algorithms;  ///< flat ones and tree planners; at least one
   ModelOptions model = {};                ///< how costs are counted
+  bool flips = true;                      ///< also look for where the choice changes, which takes most of the time
 };
 /// One algorithm of the answer. `terms` is what it costs as other verbs run it under its name: gentree+ in chunks, all
 /// others in one piece.

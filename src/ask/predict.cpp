@@ -20,44 +20,38 @@ namespace {
 
 using documents::Json;
 
-/// The runner-up is the next plan that is not the same under another name.
-const PredictRow* runner_up(const PredictAnswer& answer) {
-  constexpr double kSame = 1e-9;
-  const double best = answer.results.front().seconds();
-  const auto found = std::find_if(answer.results.begin(), answer.results.end(), [&](const PredictRow& row) {
-    return &row != &answer.results.front() && row.seconds() > best * (1 + kSame);
-  });
-  return found == answer.results.end() ? nullptr : &*found;
-}
-
-/// What a page says about an answer, so that it says the same as `gar predict`.
-Json words_json(const Topology& topology, const PredictAnswer& answer) {
-  const PredictRow& winner = answer.results.front();
-  const double best = winner.seconds();
-  Json out;
-  out["best"] = is_tree_planner(winner.spec) ? winner.words : "";
-  out["seconds"] = format_seconds(best);
-  out["bound_seconds"] = format_seconds(answer.bound.seconds());
-  out["bound"] = answer.bound.binding();
-  out["times_bound"] = answer.bound.seconds() > 0 ? Json(best / answer.bound.seconds()) : Json(nullptr);
-  const PredictRow* second = runner_up(answer);
-  const auto contestant = [](const PredictRow& row) { return Contestant{row.algorithm(), row.terms, row.num_chunks}; };
-  out["why"] =
-      second != nullptr && best > 0 ? Json(winner_words(contestant(winner), contestant(*second))) : Json(nullptr);
-  out["runner_up"] = second != nullptr ? Json(second->algorithm()) : Json(nullptr);
-  const bool has_flips = !answer.flat_best.empty();
-  out["by_size"] = has_flips ? Json(size_words(answer.size_flips, answer.flat_best)) : Json(nullptr);
-  out["by_servers"] = has_flips ? Json(rank_words(topology, answer)) : Json(nullptr);
-  out["parameters"] = parameter_words(topology);
-  return out;
-}
-
 /// One algorithm at one size, in short.
 Json point_json(const std::string& algorithm, std::int64_t num_chunks, const Terms& terms) {
   return {{"algorithm", algorithm},
           {"chunks", num_chunks},
           {"seconds", terms.total()},
           {"terms", documents::terms_json(terms)}};
+}
+
+/// What a page says about an answer, so that it says the same as `gar predict`.
+Json words_json(const Topology& topology, const PredictAnswer& answer) {
+  const PredictRow& winner = answer.results.front();
+  const double best = winner.best_seconds();
+  Json out;
+  out["best"] = is_tree_planner(winner.spec) ? winner.words : "";
+  out["seconds"] = format_seconds(best);
+  out["best_seconds"] = best;
+  out["bound_seconds"] = format_seconds(answer.bound.seconds());
+  out["bound"] = answer.bound.binding();
+  out["times_bound"] = answer.bound.seconds() > 0 ? Json(best / answer.bound.seconds()) : Json(nullptr);
+  const PredictRow* second = rival_of(answer.results);
+  out["why"] =
+      second != nullptr && best > 0 ? Json(winner_words(contestant_of(winner), contestant_of(*second))) : Json(nullptr);
+  out["runner_up"] = second != nullptr ? Json(second->algorithm()) : Json(nullptr);
+  const bool has_flips = !answer.flat_best.empty();
+  out["by_size"] = has_flips ? Json(size_words(answer.size_flips, answer.flat_best)) : Json(nullptr);
+  out["by_servers"] = has_flips ? Json(rank_words(topology, answer)) : Json(nullptr);
+  out["parameters"] = parameter_words(topology);
+  out["rows"] = Json::array();  // as they are compared: in chunks where that is faster
+  for (const PredictRow& row : answer.results) {
+    out["rows"].push_back(point_json(row.algorithm(), row.best_chunks(), row.best_terms()));
+  }
+  return out;
 }
 
 /// Prices algorithms at several sizes of one network.
@@ -111,35 +105,14 @@ std::string library_default(std::string_view library, std::int64_t bytes) {
   throw UsageError(fmt::format("library '{}': expected openmpi or mpich", escaped(library)));
 }
 
-/// What predict() answers, without looking for sizes and numbers of servers at which the choice changes: that takes
-/// most of its time.
-PredictAnswer predict_without_flips(const PredictRequest& request) {
-  std::vector<AlgorithmSpec> flat;
-  PredictRequest trees{request.topology, request.size_floats, {}, request.model};
-  for (const AlgorithmSpec& spec : request.algorithms)
-    (is_tree_planner(spec) ? trees.algorithms : flat).push_back(spec);
-  PredictAnswer out;
-  if (!trees.algorithms.empty()) out = predict(trees);
-  if (flat.empty()) return out;
-  for (const Prediction& p : Predictor(request.topology, flat, request.model).at(request.size_floats)) {
-    PredictRow row;
-    static_cast<Prediction&>(row) = p;
-    out.results.push_back(std::move(row));
-  }
-  std::stable_sort(out.results.begin(), out.results.end(),
-                   [](const PredictRow& a, const PredictRow& b) { return a.seconds() < b.seconds(); });
-  out.bound = lower_bound(request.topology, request.size_floats, request.model.collective, request.model.kind);
-  return out;
-}
-
 }  // namespace
 
 std::string ask_predict(const Question& question) {
   const VectorSize size = question.size();
   const Network network = question.network();
   const ModelOptions model = question.model();
-  const PredictRequest request{network.topology, size.floats(), question.algorithms("all"), model};
-  const PredictAnswer found = question.flag("quick") ? predict_without_flips(request) : predict(request);
+  const PredictAnswer found =
+      predict({network.topology, size.floats(), question.algorithms("all"), model, !question.flag("quick")});
   std::optional<SizeCorrection> correction;
   if (network.profile && model.kind == ModelKind::kGenModel) {
     const SizeCorrection* known = correction_of(*network.profile, static_cast<double>(size.bytes));
@@ -155,14 +128,15 @@ std::string ask_predict(const Question& question) {
 std::string ask_curve(const Question& question) {
   const std::vector<VectorSize> sizes = question.sizes();
   const Network network = question.network();
-  Curve curve(network.topology, question.algorithms("all"), question.model());
+  const ModelOptions model = question.model();
+  Curve curve(network.topology, question.algorithms("all"), model);
   Json document = documents::begin("gar.curve/1");
   document["topology"] = network.topology.name();
   document["num_ranks"] = network.topology.num_servers();
   document["rows"] = Json::array();
   for (const VectorSize& size : sizes) {
     Json row = size_json(size);
-    const LowerBound bound = lower_bound(network.topology, size.floats());
+    const LowerBound bound = lower_bound(network.topology, size.floats(), model.collective, model.kind);
     row["lower_bound_seconds"] = bound.seconds();
     row["results"] = curve.at(size);
     document["rows"].push_back(std::move(row));

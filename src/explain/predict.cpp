@@ -1,5 +1,7 @@
-// Where a choice changes, in words.
+// Who wins over whom, and where a choice changes, in words.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "gar/explain.hpp"
 #include "gar/format.hpp"
@@ -22,6 +24,17 @@ std::string choices(const Flips& flips, const std::string& here, double step, co
 bool is_same_everywhere(const Flips& flips) { return !flips.below && !flips.above; }
 
 }  // namespace
+
+Contestant contestant_of(const PredictRow& row) { return {row.algorithm(), row.best_terms(), row.best_chunks()}; }
+
+const PredictRow* rival_of(const std::vector<PredictRow>& rows) {
+  constexpr double kNearlyEqual = 1.002;  // of two algorithms: chunks are counted to a thousandth
+  if (rows.empty()) return nullptr;
+  const double best = rows.front().best_seconds();
+  const auto found = std::find_if(rows.begin() + 1, rows.end(),
+                                  [&](const PredictRow& row) { return row.best_seconds() > best * kNearlyEqual; });
+  return found == rows.end() ? nullptr : &*found;
+}
 
 std::string size_words(const Flips& flips, const std::string& here) {
   if (is_same_everywhere(flips)) {

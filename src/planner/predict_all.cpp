@@ -110,7 +110,7 @@ PredictAnswer predict(const PredictRequest& request) {
   std::stable_sort(out.results.begin(), out.results.end(),
                    [](const PredictRow& a, const PredictRow& b) { return a.best_seconds() < b.best_seconds(); });
   out.bound = lower_bound(topology, request.size_floats, request.model.collective, request.model.kind);
-  if (flat.size() > 1 && topology.num_servers() > 1) {
+  if (request.flips && flat.size() > 1 && topology.num_servers() > 1) {
     out.flat_best = predictions.front().algorithm();
     out.size_flips = predictor.size_flips(request.size_floats);
     out.rank_flips = rank_flips(topology, flat, request.size_floats, request.model);

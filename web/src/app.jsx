@@ -23,11 +23,11 @@ const NAMES = ['tree:16x24', 'ss24', 'ss32', 'sym384', 'sym512', 'asy384', 'cdc3
 
 /** The answer in a sentence or two. */
 export function sentence(answer, networkName) {
-  const [best] = answer.results;
   const { words } = answer;
+  const [best] = words.rows;
   if (answer.num_ranks === 1) return `${networkName} is a single server: there is nothing to exchange.`;
   const limit = words.times_bound ? `, ${words.times_bound.toFixed(2)} times the lower limit (${words.bound_seconds}, ${words.bound})` : '';
-  return `${best.algorithm}${words.best ? ` (${words.best})` : ''} is fastest: ${seconds(best.seconds)}${limit}.`;
+  return `${best.algorithm}${words.best ? ` (${words.best})` : ''} is fastest: ${seconds(best.seconds)}${best.chunks > 1 ? ` in ${count(best.chunks)} chunks` : ''}${limit}.`;
 }
 
 function Answer({ answer, first, error, busy, onCancel, profile, size }) {
@@ -40,7 +40,7 @@ function Answer({ answer, first, error, busy, onCancel, profile, size }) {
       ) : answer && (
         <>
           <p class="sentence">{sentence(answer, answer.topology)}</p>
-          {answer.words.why && <p>{answer.words.why}.</p>}
+          {answer.words.why && <p class="why">{answer.words.why}.</p>}
           {answer.words.by_size && <p class="quiet">Of the classic algorithms by size: {answer.words.by_size}.
             {answer.words.by_servers ? ` By servers: ${answer.words.by_servers}.` : ''}</p>}
           {correction && <p class="quiet">Measured AllReduces of this size take {short(correction.factor.value)} times what the
@@ -394,7 +394,7 @@ export function App({ core, start }) {
               {curveStatus.includes(' of ') && <button type="button" onClick={() => core.cancel('curve')}>Cancel</button>}</p>}
           </section>
           {answer && !error && <section aria-labelledby="bars-title" class={busy ? 'stale' : ''}><h2 id="bars-title">Where the time goes</h2>
-            <Bars results={answer.results} /></section>}
+            <Bars results={answer.words.rows} /></section>}
           <Heat core={core} network={net?.network} fields={fields} model={state.model} />
           {tree && <Movie core={core} tree={tree} fields={fields} state={state} counts={asked} />}
           <Exports core={core} state={state} answer={answer} curve={curve} net={net} fields={fields} />

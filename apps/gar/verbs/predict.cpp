@@ -57,7 +57,6 @@ std::vector<const PredictRow*> shown_rows(const PredictAnswer& answer, bool hide
   return out;
 }
 
-constexpr double kNearlyEqual = 1.002;      // of two algorithms: chunks are counted to a thousandth
 constexpr double kNotableDifference = 0.2;  // of the simulator's time from the model's
 
 // What the simulator makes of rows, as long as that is a matter of milliseconds. The bounds are numbers of servers,
@@ -146,24 +145,18 @@ void print_table(const PredictAnswer& a, const std::vector<const PredictRow*>& r
 }
 
 // Who wins, and over whom: those that take the same time are no rivals.
-void print_best(const std::vector<const PredictRow*>& rows, const AnswerStyle& style) {
+void print_best(const PredictAnswer& a, const std::vector<const PredictRow*>& rows, const AnswerStyle& style) {
   const PredictRow& winner = *rows.front();
-  const auto contestant = [](const PredictRow& row) {
-    return Contestant{row.algorithm(), row.best_terms(), row.best_chunks()};
-  };
+  const PredictRow* other = rival_of(a.results);
   std::vector<std::string> equals;
-  const PredictRow* other = nullptr;
   for (const PredictRow* row : rows) {
     if (row == &winner) continue;
-    if (row->best_seconds() > winner.best_seconds() * kNearlyEqual) {
-      other = row;
-      break;
-    }
+    if (other != nullptr && row->best_seconds() >= other->best_seconds()) break;
     equals.push_back(row->algorithm());
   }
   std::string words;
   if (other != nullptr) {
-    words = winner_words(contestant(winner), contestant(*other), style.names == TermNames::kGreek);
+    words = winner_words(contestant_of(winner), contestant_of(*other), style.names == TermNames::kGreek);
   }
   if (!equals.empty()) {
     words += fmt::format("{}as fast as {}: {}", words.empty() ? "" : "; ", winner.algorithm(), fmt::join(equals, ", "));
@@ -229,7 +222,7 @@ void print_answer(const Topology& topology, const VectorSize& size, const ModelO
   say(parameter_line(topology) + "\n");
   print_table(a, rows, correction, style);
   print("\n");
-  if (rows.size() > 1 && a.results.front().best_seconds() > 0) print_best(rows, style);
+  if (rows.size() > 1 && a.results.front().best_seconds() > 0) print_best(a, rows, style);
   print_plans(a);
   if (correction) print_correction(*correction);
   print_bound(a);
@@ -260,9 +253,7 @@ void print_sizes(const Topology& topology, const std::vector<VectorSize>& sizes,
     std::vector<Cell> cells{format_bytes(static_cast<double>(sizes[i].bytes)), format_count(sizes[i].count),
                             Cell(rows.front().algorithm(), Paint::kGreen), Cell(format_seconds(best), Paint::kBold)};
     // The same plan under another name is no second best.
-    const auto second = std::find_if(rows.begin(), rows.end(),
-                                     [&](const PredictRow& row) { return row.best_seconds() > best * kNearlyEqual; });
-    if (second != rows.end()) {
+    if (const PredictRow* second = rival_of(rows)) {
       cells.insert(cells.end(), {Cell(second->algorithm()), Cell(format_seconds(second->best_seconds())),
                                  Cell(best > 0 ? times_words(second->best_seconds() / best) : "-")});
     }
@@ -295,9 +286,10 @@ int run(const PredictArgs& args, const Context& context) {
   const std::vector<AlgorithmSpec> algorithms = parse_algorithms(args.algo);
   const ModelOptions options = model_options(args.model);
   const Network network = load_network(args.network);
+  const bool shows_flips = context.json || (sizes.size() == 1 && !context.csv);
   std::vector<PredictAnswer> answers;
   for (const VectorSize& size : sizes) {
-    answers.push_back(predict({network.topology, size.floats(), algorithms, options}));
+    answers.push_back(predict({network.topology, size.floats(), algorithms, options, shows_flips}));
   }
   // Corrections are relative to GenModel.
   const auto correction_at = [&](const VectorSize& size) -> std::optional<SizeCorrection> {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -45,6 +46,69 @@ TEST(Ask, WordsComeWhenTheyAreAskedFor) {
                 document["words"]["why"].get<std::string>().find("x as fast") == std::string::npos,
             true);
   EXPECT_NE(document["words"]["runner_up"], document["best"]);
+}
+
+// What is said at once must not be taken back when the rest has been found.
+TEST(Ask, AQuickAnswerLacksTheFlipsAlone) {
+  int num_in_chunks = 0;
+  for (const char* network : {"star:1",
+                              "star:2",
+                              "star:5",
+                              "star:13",
+                              "star:24",
+                              "star:40",
+                              "star:12@100Gbit/s,2us",
+                              "tree:2x2",
+                              "tree:2x4",
+                              "tree:3x5",
+                              "tree:4x6",
+                              "tree:5x4",
+                              "tree:2x16",
+                              "tree:2x2x3",
+                              "leafspine:2x2x3",
+                              "fattree:4",
+                              "ss24",
+                              "one-slow-link",
+                              "seven-servers",
+                              "mixed-fleet"}) {
+    for (const char* size : {"4kB", "1MB", "64MB"}) {
+      AskJson question{{"ask", "predict"}, {"topology", network}, {"size", size}, {"words", true}};
+      AskJson whole = asked(question, "gar.predict/1");
+      question["quick"] = true;
+      AskJson quick = asked(question, "gar.predict/1");
+      EXPECT_EQ(quick["flips"]["best"], nullptr);
+      for (AskJson* document : {&whole, &quick}) {
+        document->erase("flips");
+        (*document)["words"].erase("by_size");
+        (*document)["words"].erase("by_servers");
+      }
+      EXPECT_EQ(quick.dump(1), whole.dump(1)) << network << ", " << size;
+      // What is compared is the faster one of both ways.
+      ASSERT_EQ(quick["words"]["rows"].size(), quick["results"].size());
+      for (std::size_t i = 0; i < quick["results"].size(); ++i) {
+        const AskJson& result = quick["results"][i];
+        const AskJson& row = quick["words"]["rows"][i];
+        const double in_one_piece = result["whole_seconds"];
+        const double in_chunks = result["chunked_seconds"];
+        EXPECT_EQ(row["seconds"].get<double>(), std::min(in_one_piece, in_chunks));
+        EXPECT_EQ(row["chunks"], in_chunks < in_one_piece ? result["chunks"] : AskJson(1));
+        num_in_chunks += row["chunks"] > 1 ? 1 : 0;
+      }
+      EXPECT_EQ(quick["words"]["best_seconds"], quick["words"]["rows"][0]["seconds"]);
+    }
+  }
+  EXPECT_GT(num_in_chunks, 20) << "this test compares nothing";
+}
+
+// Under (alpha, beta, gamma) memory access costs nothing, so it is in no limit either.
+TEST(Ask, TheLimitOfACurveIsThatOfItsModel) {
+  for (const char* model : {"genmodel", "paper", "abc"}) {
+    const AskJson curve =
+        asked({{"ask", "curve"}, {"topology", "star:2"}, {"counts", {"1e8"}}, {"model", model}}, "gar.curve/1");
+    const AskJson point =
+        asked({{"ask", "predict"}, {"topology", "star:2"}, {"count", "1e8"}, {"model", model}}, "gar.predict/1");
+    EXPECT_EQ(curve["rows"][0]["lower_bound_seconds"], point["lower_bound_seconds"]) << model;
+  }
 }
 
 TEST(Ask, ACurveHasTheBestFirst) {

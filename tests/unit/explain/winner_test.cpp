@@ -46,6 +46,26 @@ TEST(WinnerWords, SmallAndNoDifferences) {
   EXPECT_EQ(winner_words(a, {"c", {.alpha = 1.0001, .beta = 1.00}}), "a and c take nearly the same time");
 }
 
+// Chunks are counted to a thousandth, so what is that close is no rival; and rows count in chunks where that is faster.
+TEST(Rival, IsTheNextThatTakesNotablyLonger) {
+  const auto row = [](const char* name, double whole, double chunked) {
+    PredictRow out;
+    out.spec.name = name;
+    out.terms = out.whole = {.beta = whole};
+    out.chunked = {.beta = chunked};
+    out.num_chunks = 7;
+    return out;
+  };
+  const std::vector<PredictRow> rows{row("a", 3, 1), row("b", 1.001, 2), row("c", 9, 1.003), row("d", 1.5, 2)};
+  ASSERT_NE(rival_of(rows), nullptr);
+  EXPECT_EQ(rival_of(rows)->algorithm(), "c");
+  EXPECT_EQ(contestant_of(rows[0]).terms.total(), 1);
+  EXPECT_EQ(contestant_of(rows[0]).num_chunks, 7);
+  EXPECT_EQ(contestant_of(rows[1]).num_chunks, 1);
+  EXPECT_EQ(rival_of(std::vector<PredictRow>{rows[0], rows[1]}), nullptr);
+  EXPECT_EQ(rival_of({}), nullptr);
+}
+
 TEST(SizeWords, SayBothSidesInBytes) {
   Flips flips;
   flips.searched_from = 1;
