@@ -139,6 +139,21 @@ export function parameterOf(network, level, name) {
   return find(network.root, true);
 }
 
+/**
+ * The interval that a profile gives for a parameter of a level; null when there is none. Its levels are those of links,
+ * and alpha is that of the switch that the links end at: half of the lowest one belongs to each of the two servers of a
+ * path, and nothing to a lowest switch.
+ */
+export function intervalOf(profile, level, name) {
+  const ofLevel = name === 'alpha' ? Math.max(level - 1, 0) : level;
+  const estimate = SERVER.includes(name) ? profile?.[name] : profile?.levels?.[ofLevel]?.[name];
+  if (!estimate || estimate.identified === false || !(estimate.low > 0) || estimate.high === null) return null;
+  if (name !== 'alpha') return estimate;
+  if (level === 1) return null;
+  const share = level === 0 ? 0.5 : 1;
+  return { ...estimate, value: share * estimate.value, low: share * estimate.low, high: share * estimate.high };
+}
+
 /** What the links of each level are called: "server", "rack". */
 export function levelNames(network) {
   const names = [];

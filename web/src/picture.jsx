@@ -31,6 +31,12 @@ export function Picture({ tree, chosen, onChoose, loads }) {
           <line key={key} class={`link ${to.node.beta > 1.01 * best.get(to.depth) ? 'worse' : ''} ${load(to)}`}
                 x1={from.x} y1={from.y} x2={to.x} y2={to.y} stroke-width={widthOf(to.node.beta)} />
         ))}
+        {placed.links.map(({ key, from, to }) => (
+          <line key={key} class="hit" x1={from.x} y1={from.y} x2={to.x} y2={to.y} role="button" tabindex="-1"
+                data-link={instanceName(tree, to)} aria-label={`link of ${label(to)}`} onClick={() => onChoose(to)}>
+            <title>{`link of ${label(to)}`}</title>
+          </line>
+        ))}
         {placed.gaps.map((g) => (
           <text key={g.key} class="tick" x={g.x} y={g.y + 4} text-anchor="middle">...
             <title>{`${count(g.count)} times ${g.name}`}</title>

@@ -2,7 +2,7 @@
 // gives is shaded.
 import { useState } from 'preact/hooks';
 
-import { height, LINK, levelNames, parameterOf, SERVER, withParameter, networkText } from './network.js';
+import { height, intervalOf, LINK, levelNames, parameterOf, SERVER, withParameter, networkText } from './network.js';
 import { seconds, short, speed } from './units.js';
 
 const RANGES = { alpha: [1e-8, 1e-1], beta: [1e-12, 1e-5], epsilon: [1e-15, 1e-7], gamma: [1e-13, 1e-8],
@@ -34,12 +34,6 @@ function words(name, value) {
   return `${seconds(value)} per float`;
 }
 
-/** The profile's interval of a parameter of a level; null when there is none. */
-export function intervalOf(profile, level, name) {
-  const estimate = SERVER.includes(name) ? profile?.[name] : profile?.levels?.[level]?.[name];
-  return estimate && estimate.identified !== false && estimate.low > 0 && estimate.high !== null ? estimate : null;
-}
-
 export function Sliders({ tree, profile, onChange }) {
   const [level, setLevel] = useState(0);
   const names = levelNames(tree);
@@ -56,8 +50,7 @@ export function Sliders({ tree, profile, onChange }) {
       </select></legend>
       {shown.map((name) => {
         const value = parameterOf(tree, at, name);
-        // Levels of profiles count links: alpha of level 1 is that of the switch its links end at.
-        const interval = name === 'alpha' ? null : intervalOf(profile, at, name);
+        const interval = intervalOf(profile, at, name);
         const low = interval ? (100 * toStep(name, interval.low)) / STEPS : 0;
         const high = interval ? (100 * toStep(name, interval.high)) / STEPS : 0;
         return (

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { changed, degraded, instanceName, layout, levelNames, networkText, parameterOf, parseNetwork, servers, withParameter }
+import { changed, degraded, instanceName, intervalOf, layout, levelNames, networkText, parameterOf, parseNetwork, servers, withParameter }
   from '../../src/network.js';
 
 const FILE = {
@@ -78,6 +78,18 @@ test('long runs are drawn by some of their nodes, with the right ranks', () => {
   assert.equal(last.last, 383);
   assert.equal(placed.gaps.length, 4);
   assert.equal(layout(changed(network(), [0], null, (r) => ({ ...r, repeat: 1 }))).nodes.filter((n) => !n.node.children).length, 24);
+});
+
+test('intervals of a profile belong to the levels of its links', () => {
+  const between = (low) => ({ value: 1.5 * low, low, high: 2 * low });
+  const profile = { levels: [{ alpha: between(4), beta: between(1) }, { alpha: between(6), beta: between(2) }], gamma: between(3), mu: { low: 0, high: 1 } };
+  assert.deepEqual(intervalOf(profile, 1, 'beta'), between(2));
+  assert.deepEqual(intervalOf(profile, 0, 'gamma'), between(3));
+  assert.deepEqual(intervalOf(profile, 0, 'alpha'), between(2)); // one of the two servers of a path
+  assert.equal(intervalOf(profile, 1, 'alpha'), null);
+  assert.deepEqual(intervalOf(profile, 2, 'alpha'), between(6)); // the root, at which the links of level 1 end
+  assert.equal(intervalOf(profile, 0, 'mu'), null);
+  assert.equal(intervalOf(null, 0, 'beta'), null);
 });
 
 test('a network with too many different parts is not drawn', () => {
