@@ -1,11 +1,12 @@
 // A thousand random questions to the core as WebAssembly and to the native one: node requests.mjs CORE_FOLDER GAR_ASK [N] [SEED]
 // Both answers must be the same text, byte for byte.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
 const [folder, native, number = '1000', seed = '1'] = process.argv.slice(2);
+const data = (name) => readFileSync(new URL(`../../tests/golden/data/${name}`, import.meta.url), 'utf8');
 
 /** Mulberry32: small, and the same everywhere. */
 function randomOf(start) {
@@ -55,11 +56,19 @@ const algo = () => maybe(0.6, { algo: random() < 0.2 ? pick(['hcps:2x3', 'nonsen
 const conditions = () => ({ ...maybe(0.2, { degrade: [`${whole(0, 3)}.uplink=${whole(1, 9) / 10}`] }), ...maybe(0.2, { slow: [`${whole(0, 3)}=${whole(1, 5)}`] }),
                             ...maybe(0.15, { jitter: String(whole(1, 20) / 100), seed: String(whole(1, 99)) }) });
 
+/** A plan that the native core makes now; of some, something is changed, so that it is wrong. */
+function freshPlan() {
+  const asked = JSON.stringify({ ask: 'plan', topology: pick([`star:${whole(2, 13)}`, `tree:2x${whole(2, 5)}`]), count: String(logarithmic(1, 1e6) | 0), algo: pick([...FLAT, ...TREE]) });
+  const answer = execFileSync(native, { input: `${asked}\n` });
+  const plan = answer.subarray(answer.indexOf(10) + 1).toString().trimEnd();
+  return random() < 0.8 ? plan : plan.replace(/"stride": ?1\b/, '"stride":2');
+}
+
 function question() {
-  const kind = pick(['predict', 'predict', 'curve', 'heat', 'plan', 'plan', 'simulate', 'simulate', 'movie', 'trace', 'topology', 'network', 'inspect', 'diagnose', 'other']);
+  const kind = pick(['predict', 'predict', 'curve', 'heat', 'plan', 'plan', 'simulate', 'simulate', 'movie', 'trace', 'topology', 'network', 'inspect', 'diagnose', 'verify', 'profile', 'other']);
   switch (kind) {
     case 'predict':
-      return { ask: kind, ...network(), ...size(), ...model(), ...algo(), ...maybe(0.5, { words: true }) };
+      return { ask: kind, ...network(), ...size(), ...model(), ...algo(), ...maybe(0.5, { words: true }), ...maybe(0.3, { quick: true }) };
     case 'curve':
       return { ask: kind, ...network(), counts: Array.from({ length: whole(1, 6) }, () => String(logarithmic(1, 1e9) | 0)), ...model(), ...algo() };
     case 'heat':
@@ -79,7 +88,15 @@ function question() {
     case 'inspect':
       return { ask: kind, name: 'f', text: pick(['', '{', '<script>', '{"schema":"gar.plan/2"}', network().network ?? 'x',
                                                  '# nThread 1 nGpus 4\n# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n 1048576 262144 float sum -1 2651.0 0.40 0.59 0 2638.0 0.40 0.60 0\n']) };
+    case 'verify':
+      return { ask: kind, plan: freshPlan(), ...maybe(0.5, { name: 'plan.json' }), ...maybe(0.5, { seed: String(whole(1, 99)) }) };
+    case 'profile':
+      return { ask: kind, profile: data('profile.json'), name: 'profile.json' };
     case 'diagnose':
+      if (random() < 0.5) {
+        const results = pick(['nccl.txt', 'osu.txt', 'osu_full.txt', 'bench.txt']);
+        return { ask: kind, results: data(results), name: results, ...(random() < 0.5 ? { profile: data('profile.json') } : { topology: pick(['star:4', 'star:8']) }) };
+      }
       return { ask: kind, topology: `star:${whole(2, 8)}`, name: 'osu', results: `# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n${whole(1, 99)}    ${whole(1, 99)}.5\n1048576   ${whole(100, 99999)}.0\n` };
     default:
       return pick([{ ask: 'nothing' }, {}, { ask: 7 }, { ask: 'predict' }, { ask: 'verify' }, { ask: 'profile', profile: '{}' }, [1]]);
