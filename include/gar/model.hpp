@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -323,6 +324,13 @@ struct ClosedBound {
 /// Nothing when no closed form is known: then there is no bound, and only pricing tells.
 std::optional<ClosedBound> closed_bound(const AlgorithmSpec& spec, std::int64_t n, double size_floats,
                                         const OneSwitch& p);
+
+/// What hcps in groups as even as possible (hcps:~...) costs at least on such a tree, or a half of it. Much closer than
+/// closed_bound(), because it follows the groups: on one switch it is the cost, but for the incast of some stages.
+/// `path` tells the least latency between two servers so many ranks apart.
+double uneven_hcps_bound(const std::vector<std::int64_t>& factors, std::int64_t n, double size_floats,
+                         const OneSwitch& p, Collective collective,
+                         const std::function<double(std::int64_t distance)>& path);
 
 /// As printed in Table `tab:genmodel_on_exist` (f_{i-1} read as f_i where the index runs out of range).
 Terms printed_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p);

@@ -218,7 +218,7 @@ struct Question {
 };
 
 // A group of uneven HCPS may have one member less than the factors say.
-Terms uneven_hcps_bound(const Question& q) {
+Terms uneven_bound_of_smallest(const Question& q) {
   std::vector<std::int64_t> smaller = q.spec.factors;
   smaller[0] = std::max<std::int64_t>(smaller[0] - 1, 1);
   double volume = 1;
@@ -251,7 +251,7 @@ constexpr ClosedForm kClosedForms[] = {
     {"rhd", [](const Question& q) { return closed_rhd(q.n, q.size_floats, q.p); }},
     {"cps", [](const Question& q) { return closed_cps(q.n, q.size_floats, q.p); }},
     {"hcps", [](const Question& q) { return closed_hcps(q.spec.factors, q.size_floats, q.p); }, one_step_per_factor,
-     uneven_hcps_bound},
+     uneven_bound_of_smallest},
     {"hring", [](const Question& q) { return closed_hierarchical_ring(q.spec.factors, q.size_floats, q.p); },
      ring_steps_per_factor},
     {"recursive-doubling", [](const Question& q) { return closed_recursive_doubling(q.n, q.size_floats, q.p); }},
@@ -269,7 +269,63 @@ const ClosedForm* form_of(const AlgorithmSpec& spec) {
   return found == std::end(kClosedForms) ? nullptr : found;
 }
 
+// Uneven HCPS: does every rank of a group of m hold one interval, all of them equally long, after these levels? So it
+// is where no level has been cut unevenly.
+bool holds_intervals(const std::vector<std::int64_t>& factors, std::int64_t m, std::size_t num_levels) {
+  for (std::size_t level = num_levels; level-- > 1;) {
+    const std::int64_t groups = std::min(factors[level], m);
+    if (m % groups != 0) return false;
+    m /= groups;
+  }
+  return true;
+}
+
 }  // namespace
+
+// A price is the slowest of many ways: the innermost group of some rank, the group of groups around it, and so on.
+// Among them is one along which every group is the largest of its siblings, and one along which it is the smallest. A
+// stage on that way combines g groups of M servers together, which hold the vector g times, and leaves it there once:
+//
+//   - Every server owns 1/M of it on average. The one with the most owns at least that, gets it from g - 1 others and
+//     adds g operands; so its downlink, and its calculation, are at least those of an exchange among g.
+//   - The way back: all servers together lack g - 1 vectors, so one of them gets at least (g - 1)/M. If all own equal
+//     shares, it hears from at least g - 1.
+//   - Messages: who owns something has heard from g - 1. If everyone does, someone has sent to as many.
+//   - Equal shares exist, and are found (acps.cpp), where every child's ranks hold an interval each. Where that is not
+//     so, the bound leaves out incast on the way back and all but one of the messages sent.
+//   - Ranks of the first and the last group meet if everyone owns something; otherwise still the owner and the group
+//     that is farther from it, half of the groups away at least.
+double uneven_hcps_bound(const std::vector<std::int64_t>& factors, std::int64_t n, double size_floats,
+                         const OneSwitch& p, Collective collective,
+                         const std::function<double(std::int64_t distance)>& path) {
+  constexpr double kRounding = 1e-12;
+  const double scatters = collective == Collective::kAllGather ? 0 : 1;
+  const double gathers = collective == Collective::kReduceScatter ? 0 : 1;
+  double most = 0;
+  for (const bool is_largest : {false, true}) {
+    double seconds = 0;
+    std::int64_t members = n;
+    for (std::size_t level = factors.size(); level-- > 0 && members > 1;) {
+      const std::int64_t groups = level == 0 ? members : std::min(factors[level], members);
+      const std::int64_t small = members / groups;
+      const std::int64_t large = (members + groups - 1) / groups;
+      const bool is_even = small == large;
+      const bool is_fair =
+          is_even || (holds_intervals(factors, small, level) && holds_intervals(factors, large, level));
+      const std::int64_t apart = is_even ? (groups - 1) * small : ((is_fair ? groups - 1 : groups / 2) - 1) * small + 1;
+      const double piece = size_floats / static_cast<double>(members);
+      const double moved = static_cast<double>(groups - 1) * piece;
+      const double incast = moved * excess(p, groups) * p.epsilon;
+      const double messages = static_cast<double>(is_fair ? 2 * (groups - 1) : groups) * p.mu;
+      const double moving = path(apart) + moved * p.beta + messages;
+      seconds += scatters * (moving + incast + moved * p.gamma + static_cast<double>(groups + 1) * piece * p.delta) +
+                 gathers * (moving + (is_fair ? incast : 0));
+      members = is_largest ? large : small;
+    }
+    most = std::max(most, seconds);
+  }
+  return (1 - kRounding) * most;
+}
 
 std::optional<Terms> closed_form(const AlgorithmSpec& spec, std::int64_t n, double size_floats, const OneSwitch& p) {
   const ClosedForm* form = form_of(spec);

@@ -5,6 +5,9 @@
 // closed form on one switch with the best parameters of any server is a lower bound for what a factorisation costs on
 // the whole tree. Candidates are taken in the order of their bounds until the next bound is not below the best price.
 // For a ReduceScatter or an AllGather plans and bounds are the halves of those.
+//
+// That bound gives the order, and so the choice among equals. A closer one, which follows uneven groups and knows how
+// far apart ranks of a group are, settles beforehand what the best price is, and passes over what cannot reach it.
 // Prices are kept, since they are linear in the size between changes of the critical path.
 //
 // For networks so large that pricing is slow and bounds are weak, the work is limited (kMaxPricedInstances); the
@@ -17,6 +20,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "gar/limits.hpp"
@@ -194,6 +198,55 @@ double bound_of(const Candidate& c, std::int64_t n, double size_floats, const On
   return std::max(by_cut, seconds);
 }
 
+/// The least latency between servers that are far apart: they meet at a switch with more servers than that below it.
+class LeastPaths {
+ public:
+  explicit LeastPaths(const Topology& topology) {
+    std::vector<double> way(static_cast<std::size_t>(topology.num_nodes()), 0);  // down to the nearest server
+    for (NodeId id = 0; id < topology.num_nodes(); ++id) {
+      const Node& node = topology.node(id);
+      double below = std::numeric_limits<double>::infinity();
+      for (const ChildRun& run : node.children) below = std::min(below, way[static_cast<std::size_t>(run.node)]);
+      way[static_cast<std::size_t>(id)] = node.alpha + (node.is_server() ? 0 : below);
+      if (!node.is_server()) meetings_.push_back({topology.num_servers(id), node.alpha + 2 * below});
+    }
+    std::sort(meetings_.begin(), meetings_.end(),
+              [](const Meeting& a, const Meeting& b) { return a.num_servers < b.num_servers; });
+    for (std::size_t i = meetings_.size(); i-- > 1;) {
+      meetings_[i - 1].latency = std::min(meetings_[i - 1].latency, meetings_[i].latency);
+    }
+  }
+
+  /// Between ranks whose numbers differ by `distance`; 0 where there are none.
+  [[nodiscard]] double at(std::int64_t distance) const {
+    const auto it = std::upper_bound(meetings_.begin(), meetings_.end(), distance,
+                                     [](std::int64_t d, const Meeting& m) { return d < m.num_servers; });
+    return it == meetings_.end() ? 0 : it->latency;
+  }
+
+ private:
+  struct Meeting {
+    std::int64_t num_servers = 0;  // below the switch
+    double latency = 0;            // of a path over it, or over any switch with more
+  };
+  std::vector<Meeting> meetings_;
+};
+
+/// What the steps of one half take more than the shortest path each, because their groups reach farther.
+double longer_paths(const AlgorithmSpec& spec, std::int64_t n, double shortest, const LeastPaths& paths) {
+  const bool is_ring = spec.name == "ring" || spec.name == "hring";
+  if (!is_ring && spec.name != "cps" && spec.name != "hcps") return 0;
+  const bool is_one_group = spec.name == "cps" || spec.name == "ring";
+  double more = 0;
+  std::int64_t stride = 1;
+  for (const std::int64_t radix : is_one_group ? std::vector<std::int64_t>{n} : spec.factors) {
+    if (radix < 2) continue;
+    more += static_cast<double>(is_ring ? radix - 1 : 1) * (paths.at(stride * (radix - 1)) - shortest);
+    stride *= radix;
+  }
+  return more;
+}
+
 }  // namespace
 
 struct Predictor::Impl {
@@ -208,6 +261,7 @@ struct Predictor::Impl {
   ModelOptions options;
   OneSwitch best;
   LowerBound per_float;
+  LeastPaths paths;
   std::vector<Family> families;
 
   // Calculation on top of the strongest cut only where it is the same on all ways through the plan.
@@ -224,7 +278,7 @@ struct Predictor::Impl {
   }
 
   Impl(const Topology& t, const std::vector<AlgorithmSpec>& algorithms, const ModelOptions& o)
-      : topology(t), options(metered(o, t)), best(best_case(t, o)), per_float(common_bound(t, o)) {
+      : topology(t), options(metered(o, t)), best(best_case(t, o)), per_float(common_bound(t, o)), paths(t) {
     const std::int64_t n = topology.num_servers();
     for (const AlgorithmSpec& spec : algorithms) {
       Family family{spec, {}, 0};
@@ -255,6 +309,19 @@ struct Predictor::Impl {
     return bound_of(c, topology.num_servers(), size_floats, best, per_float, options.collective);
   }
 
+  /// The same, closer; `bound` is the one above.
+  double close_bound_of(const Candidate& c, double size_floats, double bound) const {
+    constexpr double kRounding = 1e-12;
+    const std::int64_t n = topology.num_servers();
+    if (n == 1 || needs_factors(c.spec)) return bound;
+    const auto path = [&](std::int64_t distance) { return paths.at(distance); };
+    if (c.spec.uneven) {
+      return std::max(bound, uneven_hcps_bound(c.spec.factors, n, size_floats, best, options.collective, path));
+    }
+    const double halves = options.collective == Collective::kAllReduce ? 2 : 1;
+    return std::max(bound, (1 - kRounding) * (bound + halves * longer_paths(c.spec, n, best.alpha, paths)));
+  }
+
   const PricedPlan& price(Candidate& c) {
     if (!c.priced) {
       const bool trivial = topology.num_servers() == 1 && c.spec.factors.empty();
@@ -264,10 +331,12 @@ struct Predictor::Impl {
     return *c.priced;
   }
 
+  /// Candidates in the order of some bound of each.
+  using Order = std::vector<std::pair<double, std::size_t>>;
+
   // On regular trees GenTree's factors, level by level, are a factorisation of N, too. Where there are too many to
   // settle them all, that one comes first.
-  void put_tree_first(const Family& family, double size_floats,
-                      std::vector<std::pair<double, std::size_t>>& order) const {
+  void put_tree_first(const Family& family, double size_floats, Order& order) const {
     std::vector<std::int64_t> factors;
     for (const SwitchChoice& s : gentree(topology, size_floats, {false, options}).switches) {
       if (s.algorithm == "ring" || s.algorithm == "acps") return;
@@ -288,12 +357,55 @@ struct Predictor::Impl {
     double limit = std::numeric_limits<double>::infinity();
   };
 
+  /// Is there work left for this candidate? Counts it.
+  bool may_price(Family& family, const Candidate& c) const {
+    if (c.priced) return true;
+    if (family.work > kMaxPricedInstances) return false;
+    family.work += static_cast<std::int64_t>(c.spec.factors.size()) * topology.num_servers();
+    return true;
+  }
+
+  /// What candidates cost at least, and up to where that leaves them a chance to be the best.
+  struct Chances {
+    std::vector<double> bounds;
+    double most = std::numeric_limits<double>::infinity();
+    std::vector<bool> is_priced;
+  };
+
+  // The least price is that of one whose bound is among the least, so it is soon found.
+  Chances chances_of(Family& family, double size_floats, const Goal& goal, const Order& order) {
+    constexpr double kSame = 1 + 1e-9;  // of prices that differ by rounding the first in the given order is taken
+    Chances out;
+    out.bounds.resize(order.size());
+    out.is_priced.resize(order.size());
+    if (topology.num_servers() > kMaxUnevenServers) return out;
+    Order closest;
+    closest.reserve(order.size());
+    for (const auto& [bound, i] : order) {
+      out.bounds[i] = close_bound_of(family.candidates[i], size_floats, bound);
+      closest.emplace_back(out.bounds[i], i);
+    }
+    out.most = goal.limit;
+    if (goal.enough > 0) return out;
+    std::sort(closest.begin(), closest.end());
+    for (const auto& [bound, i] : closest) {
+      Candidate& c = family.candidates[i];
+      if (bound >= out.most) break;
+      if (!may_price(family, c)) continue;
+      out.most = std::min(out.most, price(c).cost(size_floats).total());
+      out.is_priced[i] = true;
+    }
+    out.most *= kSame;
+    return out;
+  }
+
   Prediction predict(Family& family, double size_floats, const Goal& goal) {
     Prediction out;
     if (family.candidates.size() == 1) {
       Candidate& c = family.candidates.front();
       out.spec = c.spec;
-      const bool hopeless = std::isfinite(goal.limit) && lower_bound_of(c, size_floats) >= goal.limit;
+      const bool hopeless =
+          std::isfinite(goal.limit) && close_bound_of(c, size_floats, lower_bound_of(c, size_floats)) >= goal.limit;
       out.num_priced = hopeless ? 0 : 1;
       if (!hopeless) {
         out.terms = price(c).cost(size_floats);
@@ -301,7 +413,7 @@ struct Predictor::Impl {
       }
       return out;
     }
-    std::vector<std::pair<double, std::size_t>> order;
+    Order order;
     order.reserve(family.candidates.size());
     for (std::size_t i = 0; i < family.candidates.size(); ++i) {
       order.emplace_back(lower_bound_of(family.candidates[i], size_floats), i);
@@ -309,20 +421,18 @@ struct Predictor::Impl {
     std::sort(order.begin(), order.end());
     if (topology.num_servers() > kMaxUnevenServers) put_tree_first(family, size_floats, order);
     out.num_considered = static_cast<std::int64_t>(order.size());
-    out.num_priced = 0;
+    Chances chances = chances_of(family, size_floats, goal, order);
     double least = std::numeric_limits<double>::infinity();
     for (const auto& [bound, i] : order) {
       if (bound >= least || least < goal.enough || bound >= goal.limit) break;
+      if (chances.bounds[i] > chances.most) continue;
       Candidate& c = family.candidates[i];
-      if (!c.priced) {
-        if (family.work > kMaxPricedInstances) {
-          out.is_complete = false;
-          continue;
-        }
-        family.work += static_cast<std::int64_t>(c.spec.factors.size()) * topology.num_servers();
+      if (!may_price(family, c)) {
+        out.is_complete = false;
+        continue;
       }
-      ++out.num_priced;
       const Terms terms = price(c).cost(size_floats);
+      chances.is_priced[i] = true;
       if (terms.total() < least) {
         least = terms.total();
         out.terms = terms;
@@ -330,6 +440,7 @@ struct Predictor::Impl {
         out.priced = c.priced;
       }
     }
+    out.num_priced = std::count(chances.is_priced.begin(), chances.is_priced.end(), true);
     return out;
   }
 
