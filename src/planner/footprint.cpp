@@ -42,14 +42,7 @@ void merge_server(std::vector<ServerUse>& servers, const ServerUse& use) {
   servers.push_back(use);
 }
 
-/// A stage of `steps` equal steps, in which every active rank sends `fan - 1` pieces and reduces fan of them.
-struct FootprintStage {
-  std::int64_t fan = 2;
-  double piece = 0;
-  double steps = 1;
-  double halves = 2;  ///< 2: with its mirror image
-  bool reduces = true;
-};
+}  // namespace
 
 StagePrice add_stage(Footprint& f, const FootprintStage& stage, double latency, const ModelOptions& options) {
   const auto [fan, piece, steps, halves, reduces] = stage;
@@ -94,8 +87,6 @@ StagePrice add_stage(Footprint& f, const FootprintStage& stage, double latency, 
   f.slope += price.slope;
   return price;
 }
-
-}  // namespace
 
 double Footprint::busiest() const {
   double most = 0;

@@ -50,14 +50,24 @@ Footprint joined(const std::vector<Footprint>& children);
 /// Adds the switch itself and its uplink on top.
 void put_below(Footprint& footprint, const Node& parent_switch);
 
-/// The stages of digits over `children` (joined; `active` is that of one child) whose equal ranks form groups.
-/// `pair_latency` is the longest path between two children. Adds them to the footprint and returns their cost per float
-/// and their latency.
+/// What stages cost per float, and their latency.
 struct StagePrice {
   Terms fixed;
   Terms slope;
   [[nodiscard]] Terms at(double size_floats) const { return fixed + size_floats * slope; }
 };
+/// A stage of `steps` equal steps, in which every active rank sends `fan - 1` pieces and reduces fan of them.
+struct FootprintStage {
+  std::int64_t fan = 2;
+  double piece = 0;
+  double steps = 1;
+  double halves = 2;  ///< 2: with its mirror image
+  bool reduces = true;
+};
+/// Equal ranks of children (joined; `active` is that of one child) form groups, and `latency` is their longest path.
+/// Adds the stage to the footprint.
+StagePrice add_stage(Footprint& footprint, const FootprintStage& stage, double latency, const ModelOptions& options);
+/// The same for the stages of digits, after which more ranks are active.
 StagePrice add_digits(Footprint& footprint, const Digits& digits, double pair_latency, const ModelOptions& options);
 /// The fold of RHD: one child of each pair sends all it holds.
 StagePrice add_fold(Footprint& footprint, double pair_latency, const ModelOptions& options);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "gar/algorithms.hpp"
@@ -132,8 +133,48 @@ void Search::exchanges(const Joint& joint, bool one_kind) {
              own.decide("recursive-doubling", {2}, {}), exchanged_);
 }
 
+// What uneven groups of the children cost at least. Nothing where that is not known: children that differ and are no
+// servers, and children whose ranks hold unequal parts, or parts in pieces.
+std::optional<GroupsFloor> Search::groups_floor_of(const Joint& joint, std::int64_t groups, std::int64_t large) {
+  if (is_exhaustive_) return std::nullopt;
+  const Node& node = topology_.node(joint.id);
+  UnevenGroups uneven{topology_.num_children(joint.id), groups, large, joint.pair_latency, true};
+  const auto is_leaf = [](const auto& run) { return !run.first; };
+  if (std::all_of(joint.runs.begin(), joint.runs.end(), is_leaf)) {
+    double nearest = std::numeric_limits<double>::infinity();
+    for (const ChildRun& run : node.children) nearest = std::min(nearest, topology_.node(run.node).alpha);
+    uneven.pair_latency = node.alpha + 2 * nearest;
+    return groups_floor(best_server(joint.below), uneven, size_, options_);
+  }
+  const NodeId child = node.children.front().node;
+  const auto is_alike = [&](const ChildRun& run) { return topology_.shape(run.node) == topology_.shape(child); };
+  if (!std::all_of(node.children.begin(), node.children.end(), is_alike)) return std::nullopt;
+  const FragmentPtr& fragment = joint.runs.front().first;
+  if (!fragment) return std::nullopt;
+  const std::vector<Piece>& held = placement_of(fragment, units_);
+  const auto [least, most] = std::minmax_element(
+      held.begin(), held.end(), [](const Piece& a, const Piece& b) { return a.end - a.begin < b.end - b.begin; });
+  const bool are_equal = (most->end - most->begin) - (least->end - least->begin) <= 1;
+  if (static_cast<std::int64_t>(held.size()) != fragment->num_active || !are_equal) return std::nullopt;
+  uneven.all_are_active = fragment->num_active == fragment->num_ranks;
+  return groups_floor(priced_child(child, fragment), uneven, size_, options_);
+}
+
+// A child's footprint as it is priced, the child's own uplink included.
+const Footprint& Search::priced_child(NodeId child, const FragmentPtr& fragment) {
+  const auto key = std::make_pair(fragment.get(), topology_.shape(child));
+  const auto it = priced_children_.find(key);
+  if (it != priced_children_.end()) return it->second;
+  Terms own;
+  Footprint f = priced_footprint(child, fragment, true, own);
+  kept_alive_.push_back(fragment);
+  return priced_children_.emplace(key, std::move(f)).first->second;
+}
+
 // Children in two levels of groups as even as possible, where they do not divide evenly.
 void Search::groups(const Joint& joint, std::vector<Option>& found) {
+  Beam beam(size_, chunks_);
+  for (const Option& o : found) beam.offer(o.footprint);
   std::vector<FragmentPtr> each;
   for (const auto& [child, count] : joint.runs) each.insert(each.end(), static_cast<std::size_t>(count), child);
   const auto c = static_cast<std::int64_t>(each.size());
@@ -142,6 +183,8 @@ void Search::groups(const Joint& joint, std::vector<Option>& found) {
     const std::int64_t large = (c + g - 1) / g;
     if (c % g == 0 || large == previous) continue;
     previous = large;
+    const std::optional<GroupsFloor> floor = groups_floor_of(joint, g, large);
+    if (floor && beam.excludes(*floor)) continue;
     std::map<std::vector<FragmentPtr>, FragmentPtr> known;
     FragmentRuns level;
     auto next = each.begin();
@@ -160,6 +203,7 @@ void Search::groups(const Joint& joint, std::vector<Option>& found) {
     }
     add_priced(joint.id, acps_fragment(level, units_, joint.label + ", between groups"),
                joint.decide("hcps", {large, g}, {}), found);
+    beam.offer(found.back().footprint);
   }
 }
 

@@ -9,7 +9,6 @@ namespace gar::plus {
 
 namespace {
 
-constexpr std::size_t kBeam = 2;          // kept per number of chunks
 constexpr std::size_t kMaxMoved = 2;      // above kMaxManySubsets, plans of the children for which any subset is tried
 constexpr std::int64_t kManyChunks = 64;  // and the one number of chunks, next to 1, for which children are chosen
 
@@ -33,6 +32,27 @@ Search::Search(const Topology& topology, double size_floats, const ModelOptions&
   const std::int64_t possible = most_chunks(topology, size_floats, options);
   const std::int64_t most = options.max_chunks > 0 ? std::min(options.max_chunks, possible) : possible;
   for (std::int64_t k = 1; k <= most; k *= 4) chunks_.push_back(k);
+}
+
+Beam::Beam(double size_floats, const std::vector<std::int64_t>& chunks)
+    : size_(size_floats), chunks_(chunks), least_(chunks.size()) {}
+
+void Beam::offer(const Footprint& footprint) {
+  for (std::size_t i = 0; i < chunks_.size(); ++i) {
+    std::vector<double>& least = least_[i];
+    const double seconds = footprint.pipelined_seconds(size_, chunks_[i]);
+    least.insert(std::upper_bound(least.begin(), least.end(), seconds), seconds);
+    if (least.size() > kBeam) least.pop_back();
+  }
+}
+
+bool Beam::excludes(const GroupsFloor& floor) const {
+  constexpr double kRounding = 1e-9;  // shares are whole units
+  for (std::size_t i = 0; i < chunks_.size(); ++i) {
+    if (least_[i].size() < kBeam) return false;
+    if ((1 - kRounding) * floor.seconds(size_, chunks_[i]) <= least_[i].back()) return false;
+  }
+  return true;
 }
 
 std::vector<Option> Search::run() {

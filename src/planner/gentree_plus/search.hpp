@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "gar/planner.hpp"
 #include "planner/footprint.hpp"
 #include "planner/fragment.hpp"
+#include "planner/groups_floor.hpp"
 #include "planner/switch_names.hpp"
 
 namespace gar::plus {
@@ -18,6 +20,7 @@ namespace gar::plus {
 inline constexpr std::int64_t kExhaustive = 8;  ///< servers up to which nothing is pruned
 inline constexpr std::int64_t kMaxFlat = 64;    ///< servers that are also combined as if they were on one switch
 inline constexpr std::int64_t kMaxChunks = 1 << 14;
+inline constexpr std::size_t kBeam = 2;  ///< plans that are kept per number of chunks
 /// Floats of a chunk at least, where the model does not know what handling a message costs: 4 KiB.
 inline constexpr double kLeastChunk = 1024;
 inline constexpr std::int64_t kMaxManySubsets = 2048;  ///< servers of a child for which all subset sizes are tried
@@ -44,6 +47,19 @@ struct Option {
   FragmentPtr fragment;
   Footprint footprint;
   DecisionPtr decision;
+};
+
+/// For every number of chunks of a search the least times that are known: who does not beat them is not kept.
+class Beam {
+ public:
+  Beam(double size_floats, const std::vector<std::int64_t>& chunks);
+  void offer(const Footprint& footprint);
+  [[nodiscard]] bool excludes(const GroupsFloor& floor) const;
+
+ private:
+  double size_;
+  const std::vector<std::int64_t>& chunks_;
+  std::vector<std::vector<double>> least_;  // per number of chunks, ascending
 };
 
 class Search {
@@ -87,6 +103,8 @@ class Search {
   void add_digits_option(const Joint& joint, const char* algorithm, const Digits& digits, std::vector<Option>& found);
   void exchanges(const Joint& joint, bool one_kind);
   void groups(const Joint& joint, std::vector<Option>& found);
+  std::optional<GroupsFloor> groups_floor_of(const Joint& joint, std::int64_t groups, std::int64_t large);
+  const Footprint& priced_child(NodeId child, const FragmentPtr& fragment);
   void flat(NodeId id, std::vector<Option>& found);
   void add_priced(NodeId id, const FragmentPtr& fragment, const DecisionPtr& decision, std::vector<Option>& found);
   Footprint priced_footprint(NodeId id, const FragmentPtr& fragment, bool with_top, Terms& own);
@@ -107,7 +125,8 @@ class Search {
   std::map<std::int32_t, std::vector<Option>> options_of_;  // by shape
   std::map<NodeId, Topology> subtrees_;
   std::map<std::tuple<const Fragment*, std::int32_t, std::int64_t>, Option> moved_;
-  std::vector<FragmentPtr> kept_alive_;  // keys of moved_
+  std::map<std::pair<const Fragment*, std::int32_t>, Footprint> priced_children_;
+  std::vector<FragmentPtr> kept_alive_;  // keys of these
 };
 
 }  // namespace gar::plus
