@@ -332,6 +332,32 @@ double uneven_hcps_bound(const std::vector<std::int64_t>& factors, std::int64_t 
                          const OneSwitch& p, Collective collective,
                          const std::function<double(std::int64_t distance)>& path);
 
+/// What digits (hcps, cps) cost at least on a network: what some ranks of it feel.
+class DigitsBound {
+ public:
+  /// Counts as the options say, for an AllReduce or the half of it that they name.
+  DigitsBound(const Topology& topology, const ModelOptions& options);
+  /// `factors` multiply to the number of servers; `path` as for uneven_hcps_bound().
+  [[nodiscard]] double seconds(const std::vector<std::int64_t>& factors, double size_floats,
+                               const std::function<double(std::int64_t distance)>& path) const;
+
+ private:
+  struct LinkAbove {
+    LinkParams link;
+    std::int64_t first = 0;  // ranks below it
+    std::int64_t last = 0;
+  };
+  struct Place {
+    std::int64_t rank = 0;
+    ServerParams server;
+    std::vector<LinkAbove> above;
+  };
+  void add_places(const Topology& topology, NodeId id, std::int64_t first, std::vector<LinkAbove>& above,
+                  std::vector<Place>& seen) const;
+  ModelOptions options_;
+  std::vector<Place> places_;
+};
+
 /// As printed in Table `tab:genmodel_on_exist` (f_{i-1} read as f_i where the index runs out of range).
 Terms printed_reduce_broadcast(std::int64_t n, double size_floats, const OneSwitch& p);
 /// Recursive halving and doubling, as printed there.

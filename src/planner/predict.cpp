@@ -262,6 +262,7 @@ struct Predictor::Impl {
   OneSwitch best;
   LowerBound per_float;
   LeastPaths paths;
+  DigitsBound digits;
   std::vector<Family> families;
 
   // Calculation on top of the strongest cut only where it is the same on all ways through the plan.
@@ -278,7 +279,12 @@ struct Predictor::Impl {
   }
 
   Impl(const Topology& t, const std::vector<AlgorithmSpec>& algorithms, const ModelOptions& o)
-      : topology(t), options(metered(o, t)), best(best_case(t, o)), per_float(common_bound(t, o)), paths(t) {
+      : topology(t),
+        options(metered(o, t)),
+        best(best_case(t, o)),
+        per_float(common_bound(t, o)),
+        paths(t),
+        digits(t, o) {
     const std::int64_t n = topology.num_servers();
     for (const AlgorithmSpec& spec : algorithms) {
       Family family{spec, {}, 0};
@@ -319,7 +325,9 @@ struct Predictor::Impl {
       return std::max(bound, uneven_hcps_bound(c.spec.factors, n, size_floats, best, options.collective, path));
     }
     const double halves = options.collective == Collective::kAllReduce ? 2 : 1;
-    return std::max(bound, (1 - kRounding) * (bound + halves * longer_paths(c.spec, n, best.alpha, paths)));
+    bound = std::max(bound, (1 - kRounding) * (bound + halves * longer_paths(c.spec, n, best.alpha, paths)));
+    if (c.spec.name != "hcps" || n > kMaxUnevenServers) return bound;
+    return std::max(bound, digits.seconds(c.spec.factors, size_floats, path));
   }
 
   const PricedPlan& price(Candidate& c) {

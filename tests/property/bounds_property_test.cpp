@@ -166,6 +166,23 @@ TEST_P(Bounds, OfUnevenGroupsAreNotAboveThePrice) {
   EXPECT_GT(closest, 0.5) << "these bounds bound nothing";
 }
 
+TEST_P(Bounds, OfDigitsAreNotAboveThePrice) {
+  double closest = 0;
+  for (int i = GetParam(); i < num_trees(); i += kNumBatches) {
+    const Input in = draw(static_cast<std::uint64_t>(i + 2'000'001));
+    const DigitsBound digits(in.topology, in.options);
+    const std::vector<double> paths = least_paths(in.topology);
+    const auto path = [&](std::int64_t distance) { return paths[static_cast<std::size_t>(distance)]; };
+    for (const auto& factors : ordered_factorisations(in.topology.num_servers())) {
+      const double bound = digits.seconds(factors, in.size, path);
+      const double price = seconds_of({"hcps", factors, false}, in);
+      EXPECT_LE(bound, price) << "seed " << i + 2'000'001 << ", " << to_string(AlgorithmSpec{"hcps", factors, false});
+      closest = std::max(closest, bound / price);
+    }
+  }
+  EXPECT_GT(closest, 0.99) << "these bounds bound nothing";
+}
+
 TEST_P(Bounds, LeaveThePredictorWhatIsBest) {
   for (int i = GetParam(); i < num_trees(); i += kNumBatches) {
     const Input in = draw(static_cast<std::uint64_t>(i + 1'000'001));
