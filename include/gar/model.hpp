@@ -327,10 +327,11 @@ std::optional<ClosedBound> closed_bound(const AlgorithmSpec& spec, std::int64_t 
 
 /// What hcps in groups as even as possible (hcps:~...) costs at least on such a tree, or a half of it. Much closer than
 /// closed_bound(), because it follows the groups: on one switch it is the cost, but for the incast of some stages.
-/// `path` tells the least latency between two servers so many ranks apart.
+/// `path` tells the least latency between two servers so many ranks apart. `has_equal_shares` says that every level is
+/// known to leave each of its ranks an equal share, which makes it closer for three levels and more.
 double uneven_hcps_bound(const std::vector<std::int64_t>& factors, std::int64_t n, double size_floats,
                          const OneSwitch& p, Collective collective,
-                         const std::function<double(std::int64_t distance)>& path);
+                         const std::function<double(std::int64_t distance)>& path, bool has_equal_shares = false);
 
 /// What digits (hcps, cps) cost at least on a network: what some ranks of it feel.
 class DigitsBound {

@@ -292,12 +292,12 @@ bool holds_intervals(const std::vector<std::int64_t>& factors, std::int64_t m, s
 //     shares, it hears from at least g - 1.
 //   - Messages: who owns something has heard from g - 1. If everyone does, someone has sent to as many.
 //   - Equal shares exist, and are found (acps.cpp), where every child's ranks hold an interval each. Where that is not
-//     so, the bound leaves out incast on the way back and all but one of the messages sent.
+//     so, and nobody has looked, the bound leaves out incast on the way back and all but one of the messages sent.
 //   - Ranks of the first and the last group meet if everyone owns something; otherwise still the owner and the group
 //     that is farther from it, half of the groups away at least.
 double uneven_hcps_bound(const std::vector<std::int64_t>& factors, std::int64_t n, double size_floats,
                          const OneSwitch& p, Collective collective,
-                         const std::function<double(std::int64_t distance)>& path) {
+                         const std::function<double(std::int64_t distance)>& path, bool has_equal_shares) {
   constexpr double kRounding = 1e-12;
   const double scatters = collective == Collective::kAllGather ? 0 : 1;
   const double gathers = collective == Collective::kReduceScatter ? 0 : 1;
@@ -310,8 +310,8 @@ double uneven_hcps_bound(const std::vector<std::int64_t>& factors, std::int64_t 
       const std::int64_t small = members / groups;
       const std::int64_t large = (members + groups - 1) / groups;
       const bool is_even = small == large;
-      const bool is_fair =
-          is_even || (holds_intervals(factors, small, level) && holds_intervals(factors, large, level));
+      const bool is_fair = is_even || has_equal_shares ||
+                           (holds_intervals(factors, small, level) && holds_intervals(factors, large, level));
       const std::int64_t apart = is_even ? (groups - 1) * small : ((is_fair ? groups - 1 : groups / 2) - 1) * small + 1;
       const double piece = size_floats / static_cast<double>(members);
       const double moved = static_cast<double>(groups - 1) * piece;

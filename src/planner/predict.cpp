@@ -42,7 +42,29 @@ constexpr double kLargestSize = 1e15;
 struct Candidate {
   AlgorithmSpec spec;
   std::shared_ptr<const PricedPlan> priced;  // null until it is needed
+  std::optional<bool> has_equal_shares{};    // of uneven groups; empty: nobody has looked
 };
+
+/// Does every stage between uneven groups leave each of its ranks an equal share?
+bool shares_equally(const Plan& plan) {
+  constexpr double kSame = 1 + 1e-9;
+  std::vector<std::int64_t> num_ranks;
+  for (const SubPlan& sp : plan.subplans) {
+    std::int64_t n = 0;
+    for (const SubPlanRun& run : sp.children) {
+      n += run.count * (run.subplan == kLeaf ? 1 : num_ranks[static_cast<std::size_t>(run.subplan)]);
+    }
+    num_ranks.push_back(n);
+    for (const Stage& stage : sp.stages) {
+      if (is_digit(stage)) continue;
+      std::vector<std::int64_t> owned(static_cast<std::size_t>(n), 0);
+      for (const Piece& p : stage.target) owned[static_cast<std::size_t>(p.owner)] += p.end - p.begin;
+      const auto [least, most] = std::minmax_element(owned.begin(), owned.end());
+      if (static_cast<double>(*most) > kSame * static_cast<double>(*least)) return false;
+    }
+  }
+  return true;
+}
 
 /// The most favourable parameters that occur in a topology.
 OneSwitch best_case(const Topology& topology, const ModelOptions& options) {
@@ -322,7 +344,8 @@ struct Predictor::Impl {
     if (n == 1 || needs_factors(c.spec)) return bound;
     const auto path = [&](std::int64_t distance) { return paths.at(distance); };
     if (c.spec.uneven) {
-      return std::max(bound, uneven_hcps_bound(c.spec.factors, n, size_floats, best, options.collective, path));
+      return std::max(bound, uneven_hcps_bound(c.spec.factors, n, size_floats, best, options.collective, path,
+                                               c.has_equal_shares.value_or(false)));
     }
     const double halves = options.collective == Collective::kAllReduce ? 2 : 1;
     bound = std::max(bound, (1 - kRounding) * (bound + halves * longer_paths(c.spec, n, best.alpha, paths)));
@@ -399,6 +422,12 @@ struct Predictor::Impl {
     for (const auto& [bound, i] : closest) {
       Candidate& c = family.candidates[i];
       if (bound >= out.most) break;
+      // Building a plan takes a tenth of pricing it, and tells more.
+      if (c.spec.uneven && c.spec.factors.size() > 2 && !c.has_equal_shares) {
+        c.has_equal_shares = shares_equally(build_plan(c.spec, topology.num_servers()));
+        out.bounds[i] = close_bound_of(c, size_floats, bound);
+        if (out.bounds[i] >= out.most) continue;
+      }
       if (!may_price(family, c)) continue;
       out.most = std::min(out.most, price(c).cost(size_floats).total());
       out.is_priced[i] = true;

@@ -139,10 +139,27 @@ std::vector<double> least_paths(const Topology& topology) {
   return least;
 }
 
+/// Does every rank of every stage between groups own as much as the others?
+bool shares_equally(const Plan& plan) {
+  const PlanIndex index(plan);
+  for (std::size_t id = 0; id < plan.subplans.size(); ++id) {
+    for (const Stage& stage : plan.subplans[id].stages) {
+      if (is_digit(stage)) continue;
+      std::vector<double> owned(static_cast<std::size_t>(index.num_ranks(static_cast<SubPlanId>(id))), 0);
+      for (const Piece& p : stage.target)
+        owned[static_cast<std::size_t>(p.owner)] += static_cast<double>(p.end - p.begin);
+      const auto [least, most] = std::minmax_element(owned.begin(), owned.end());
+      if (*most > *least * (1 + 1e-9)) return false;
+    }
+  }
+  return true;
+}
+
 class Bounds : public ::testing::TestWithParam<int> {};
 
 TEST_P(Bounds, OfUnevenGroupsAreNotAboveThePrice) {
   double closest = 0;
+  int num_equal = 0;
   for (int i = GetParam(); i < num_trees(); i += kNumBatches) {
     const Input in = draw(static_cast<std::uint64_t>(i + 1));
     const OneSwitch best = best_parameters(in.topology, in.options);
@@ -158,12 +175,20 @@ TEST_P(Bounds, OfUnevenGroupsAreNotAboveThePrice) {
       const double bound =
           uneven_hcps_bound(spec.factors, in.topology.num_servers(), in.size, best, in.options.collective, path);
       const double price = seconds_of(spec, in);
+      if (shares_equally(build_plan(spec, in.topology.num_servers()))) {
+        EXPECT_LE(uneven_hcps_bound(spec.factors, in.topology.num_servers(), in.size, best, in.options.collective, path,
+                                    true),
+                  price)
+            << "seed " << i + 1 << ", " << to_string(spec) << " with equal shares";
+        ++num_equal;
+      }
       EXPECT_LE(bound, price) << "seed " << i + 1 << ", " << to_string(spec) << ", " << in.topology.num_servers()
                               << " servers, " << to_string(in.options.collective);
       closest = std::max(closest, bound / price);
     }
   }
   EXPECT_GT(closest, 0.5) << "these bounds bound nothing";
+  EXPECT_GT(num_equal, 0);
 }
 
 TEST_P(Bounds, OfDigitsAreNotAboveThePrice) {

@@ -242,6 +242,22 @@ TEST(Predict, GentreePlusComesFirstWhereItIsAsFastAsGentree) {
   EXPECT_EQ(answer.results[0].algorithm(), "gentree+");
 }
 
+// Of a thousand servers hundreds of groupings are compared, and a page waits for the answer: few of them may be priced,
+// even of a prime number.
+TEST(Predict, PricesFewGroupings) {
+  const auto priced = [](const Topology& network, double size) {
+    const Prediction p = Predictor(network, {{"hcps", {}, false}}).at(size).front();
+    EXPECT_GT(p.num_considered, 200) << network.name();
+    EXPECT_TRUE(p.is_complete);
+    return p.num_priced;
+  };
+  for (const double size : {6.4e4, 1e8}) {
+    EXPECT_LE(priced(make_tree({1000}), size), 30) << size;
+    EXPECT_LE(priced(make_tree({997}), size), 100) << size;
+    EXPECT_LE(priced(make_tree({25, 40}), size), 60) << size;
+  }
+}
+
 // What gentree+ was compared with in chunks has the same price in the list of predictions.
 TEST(Predict, PricesRivalsInChunksAsThePlannerDoes) {
   const Topology network = make_tree({2, 4});
