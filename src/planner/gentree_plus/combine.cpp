@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -171,40 +172,67 @@ const Footprint& Search::priced_child(NodeId child, const FragmentPtr& fragment)
   return priced_children_.emplace(key, std::move(f)).first->second;
 }
 
-// Children in two levels of groups as even as possible, where they do not divide evenly.
+// Children in two levels of groups as even as possible, where they do not divide evenly. Those that promise most are
+// priced first, so that most of the others need not be.
 void Search::groups(const Joint& joint, std::vector<Option>& found) {
-  Beam beam(size_, chunks_);
-  for (const Option& o : found) beam.offer(o.footprint);
-  std::vector<FragmentPtr> each;
-  for (const auto& [child, count] : joint.runs) each.insert(each.end(), static_cast<std::size_t>(count), child);
-  const auto c = static_cast<std::int64_t>(each.size());
+  const std::int64_t c = topology_.num_children(joint.id);
+  struct Grouping {
+    std::int64_t groups = 0;
+    std::int64_t large = 0;
+    std::optional<GroupsFloor> floor;
+    std::vector<Option> priced;  // one of them, or none
+  };
+  std::vector<Grouping> all;
   std::int64_t previous = 0;
   for (std::int64_t g = 2; g <= c / 2; ++g) {
     const std::int64_t large = (c + g - 1) / g;
     if (c % g == 0 || large == previous) continue;
     previous = large;
-    const std::optional<GroupsFloor> floor = groups_floor_of(joint, g, large);
-    if (floor && beam.excludes(*floor)) continue;
-    std::map<std::vector<FragmentPtr>, FragmentPtr> known;
-    FragmentRuns level;
-    auto next = each.begin();
-    for (std::int64_t i = 0; i < g; ++i) {
-      const std::int64_t size = i < c - (large - 1) * g ? large : large - 1;
-      const std::vector<FragmentPtr> members(next, next + size);
-      next += size;
-      FragmentPtr& group = known[members];
-      if (!group && size == 1) group = members.front();
-      if (!group && size > 1) {
-        FragmentRuns inside;
-        for (const FragmentPtr& m : members) inside.emplace_back(m, 1);
-        group = digits_fragment(std::move(inside), {{size}}, joint.label);
-      }
-      level.emplace_back(group, 1);
-    }
-    add_priced(joint.id, acps_fragment(level, units_, joint.label + ", between groups"),
-               joint.decide("hcps", {large, g}, {}), found);
-    beam.offer(found.back().footprint);
+    all.push_back({g, large, groups_floor_of(joint, g, large), {}});
   }
+  Beam beam(size_, chunks_);
+  for (const Option& o : found) beam.offer(o.footprint);
+  const auto settle = [&](Grouping& one) {
+    if (!one.priced.empty() || (one.floor && beam.excludes(*one.floor))) return;
+    add_groups(joint, one.groups, one.large, one.priced);
+    beam.offer(one.priced.front().footprint);
+  };
+  for (const std::int64_t k : chunks_) {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].floor) order.emplace_back(all[i].floor->seconds(size_, k), i);
+    }
+    std::sort(order.begin(), order.end());
+    for (std::size_t i = 0; i < std::min(kBeam, order.size()); ++i) settle(all[order[i].second]);
+  }
+  for (Grouping& one : all) {
+    settle(one);
+    std::move(one.priced.begin(), one.priced.end(), std::back_inserter(found));
+  }
+}
+
+void Search::add_groups(const Joint& joint, std::int64_t groups, std::int64_t large, std::vector<Option>& found) {
+  std::vector<FragmentPtr> each;
+  for (const auto& [child, count] : joint.runs) each.insert(each.end(), static_cast<std::size_t>(count), child);
+  const auto c = static_cast<std::int64_t>(each.size());
+  std::map<std::vector<FragmentPtr>, FragmentPtr> known;
+  FragmentRuns level;
+  auto next = each.begin();
+  for (std::int64_t i = 0; i < groups; ++i) {
+    const std::int64_t size = i < c - (large - 1) * groups ? large : large - 1;
+    const std::vector<FragmentPtr> members(next, next + size);
+    next += size;
+    FragmentPtr& group = known[members];
+    if (!group && size == 1) group = members.front();
+    if (!group && size > 1) {
+      FragmentRuns inside;
+      for (const FragmentPtr& m : members) inside.emplace_back(m, 1);
+      group = digits_fragment(std::move(inside), {{size}}, joint.label);
+    }
+    level.emplace_back(group, 1);
+  }
+  add_priced(joint.id, acps_fragment(level, units_, joint.label + ", between groups"),
+             joint.decide("hcps", {large, groups}, {}), found);
 }
 
 // The servers below as if they were on one switch.

@@ -103,6 +103,7 @@ class Search {
   void add_digits_option(const Joint& joint, const char* algorithm, const Digits& digits, std::vector<Option>& found);
   void exchanges(const Joint& joint, bool one_kind);
   void groups(const Joint& joint, std::vector<Option>& found);
+  void add_groups(const Joint& joint, std::int64_t groups, std::int64_t large, std::vector<Option>& found);
   std::optional<GroupsFloor> groups_floor_of(const Joint& joint, std::int64_t groups, std::int64_t large);
   const Footprint& priced_child(NodeId child, const FragmentPtr& fragment);
   void flat(NodeId id, std::vector<Option>& found);
