@@ -1,11 +1,12 @@
 import js from '@eslint/js';
 
 const browser = Object.fromEntries(
-  ['atob', 'Blob', 'btoa', 'CompressionStream', 'console', 'DecompressionStream', 'document', 'getComputedStyle', 'Image', 'location',
+  ['atob', 'Blob', 'btoa', 'clearTimeout', 'CompressionStream', 'console', 'DecompressionStream', 'document', 'getComputedStyle', 'Image', 'location',
    'navigator', 'performance', 'Response', 'self', 'setTimeout', 'TextDecoder', 'TextEncoder', 'URL', 'WebAssembly', 'window', 'Worker',
    'XMLSerializer', 'cancelAnimationFrame', 'requestAnimationFrame'].map((name) => [name, 'readonly']));
-const node = Object.fromEntries(['Buffer', 'process', 'console', 'performance', 'setTimeout', 'clearTimeout', 'document', 'window', 'location',
-                                 'navigator', 'URL', 'getComputedStyle', 'File', 'DataTransfer', 'DragEvent'].map((name) => [name, 'readonly']));
+const node = Object.fromEntries(['Buffer', 'process', 'console', 'performance', 'setTimeout', 'clearTimeout', 'setImmediate', 'queueMicrotask', 'document',
+                                 'window', 'location', 'navigator', 'URL', 'getComputedStyle', 'requestAnimationFrame', 'File', 'DataTransfer', 'DragEvent',
+                                 'DOMPoint'].map((name) => [name, 'readonly']));
 
 export default [
   js.configs.recommended,

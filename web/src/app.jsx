@@ -14,9 +14,10 @@ import { cleaned, commandLine, fromFragment, networkFields, toFragment } from '.
 import { bytes, count, DTYPES, elements, parseBytes, percent, seconds, short } from './units.js';
 
 const MOST_FILE_BYTES = 12e6;
-const FEW = 64; // servers up to which all algorithms are priced in a moment
+const FEW = 64; // servers up to which everything is a matter of a moment
 const HUGE = 1e5; // servers above which only some algorithms are compared
 const LARGE = 1000; // servers above which answers take longer than a moment
+const MOMENT = 80; // milliseconds after which something is said, even if it is not the best yet
 const CURVE = Array.from({ length: 14 }, (_, i) => 256 * 4 ** i); // bytes: 256 B to 17 GB
 const NAMES = ['tree:16x24', 'ss24', 'ss32', 'sym384', 'sym512', 'asy384', 'cdc384', 'star:12@100Gbit/s,2us', 'leafspine:4x16x24',
                'fattree:8', 'million-servers', 'mixed-fleet', 'one-slow-link', 'small-buffers'];
@@ -31,6 +32,11 @@ export function sentence(answer, networkName) {
 }
 
 function Answer({ answer, first, error, busy, onCancel, profile, size }) {
+  // From the change to what is seen: this runs after the answer was drawn.
+  const [shownMs, setShownMs] = useState(null);
+  useEffect(() => {
+    if (answer) setShownMs((old) => (answer.keepsTime ? old : performance.now() - answer.since));
+  }, [answer]);
   const correction = profile?.corrections?.find((c) => c.from_bytes <= size && size < c.to_bytes);
   return (
     <section id="answer" data-network={answer?.topology} aria-labelledby="answer-title" aria-live="polite">
@@ -41,7 +47,7 @@ function Answer({ answer, first, error, busy, onCancel, profile, size }) {
         <>
           <p class="sentence">{sentence(answer, answer.topology)}</p>
           {answer.words.why && <p class="why">{answer.words.why}.</p>}
-          {answer.words.by_size && <p class="quiet">Of the classic algorithms by size: {answer.words.by_size}.
+          {answer.words.by_size && <p class="quiet">Of the classic algorithms in one piece, by size: {answer.words.by_size}.
             {answer.words.by_servers ? ` By servers: ${answer.words.by_servers}.` : ''}</p>}
           {correction && <p class="quiet">Measured AllReduces of this size take {short(correction.factor.value)} times what the
             model says.</p>}
@@ -49,7 +55,7 @@ function Answer({ answer, first, error, busy, onCancel, profile, size }) {
         </>
       )}
       <p class="quiet status">{busy ? <>{first ? `first answer in ${Math.round(first.ms)} ms, ` : ''}computing ... <button type="button" onClick={onCancel}>Cancel</button></>
-        : answer && `${count(answer.num_ranks)} ranks, answered in ${Math.round(answer.ms)} ms`}</p>
+        : answer && `${count(answer.num_ranks)} ranks, answered in ${Math.round(shownMs ?? answer.ms)} ms`}</p>
     </section>
   );
 }
@@ -154,9 +160,9 @@ function Exports({ core, state, answer, curve, net, fields }) {
       <p class="row">
         <button type="button" id="share" onClick={share}>Link to this</button>
         <button type="button" onClick={() => busy(async () => save('curve.svg', svgText(document.getElementById('curve')), 'image/svg+xml'))}
-          id="save-svg" disabled={!curve || curve.isStale}>Chart as SVG</button>
-        <button type="button" onClick={() => busy(() => savePng('curve.png', document.getElementById('curve')))} id="save-png" disabled={!curve || curve.isStale}>as PNG</button>
-        <button type="button" onClick={() => busy(async () => save('curve.csv', csv(curve.rows), 'text/csv'))} id="save-csv" disabled={!curve || curve.isStale}>as CSV</button>
+          id="save-svg" disabled={!curve || curve.isStale || curve.isPartial}>Chart as SVG</button>
+        <button type="button" onClick={() => busy(() => savePng('curve.png', document.getElementById('curve')))} id="save-png" disabled={!curve || curve.isStale || curve.isPartial}>as PNG</button>
+        <button type="button" onClick={() => busy(async () => save('curve.csv', csv(curve.rows), 'text/csv'))} id="save-csv" disabled={!curve || curve.isStale || curve.isPartial}>as CSV</button>
         <button type="button" onClick={() => busy(async () => {
           const { text } = await core.ask({ ask: 'predict', ...what }, { key: 'export' });
           save('predict.json', text, 'application/json');
@@ -219,12 +225,15 @@ export function App({ core, start }) {
   useEffect(() => {
     const mine = (run.current += 1);
     const isOld = () => run.current !== mine;
+    const since = performance.now();
+    let timer = 0;
     (async () => {
       setBusy(true);
       setFirst(null);
       setError('');
       // What nobody waits for any more would only be in the way.
       core.cancel('predict');
+      core.cancel('first');
       core.cancel('flips');
       try {
         const next = await core.ask({ ask: 'network', ...fields }, { key: 'network' });
@@ -233,29 +242,38 @@ export function App({ core, start }) {
         const question = { ask: 'predict', words: true, ...fields, model: state.model, dtype: state.dtype,
                            count: String(elements(state.bytes, state.dtype)) };
         if (next.num_servers > HUGE) question.algo = 'gentree+,ring,rhd,hcps';
-        // What is found at once, and then the best of all.
-        const algo = next.num_servers > HUGE ? 'ring,cps' : 'gentree,ring,rhd,cps';
-        const soon = next.num_servers > FEW ? await core.ask({ ...question, quick: true, algo }, { key: 'predict' }) : null;
+        // The best of all; and where that takes long, what is found at once until then.
+        const all = core.ask({ ...question, quick: true }, { key: 'predict' });
+        if (next.num_servers > FEW) {
+          const algo = next.num_servers > HUGE ? 'ring,cps' : 'gentree,ring,rhd,cps';
+          timer = setTimeout(() => {
+            core.ask({ ...question, quick: true, algo }, { key: 'first', slow: true })
+              .then((soon) => !isOld() && setFirst({ ...soon, ms: performance.now() - since })).catch(() => {});
+          }, next.num_servers > LARGE ? 0 : MOMENT);
+        }
+        const got = await all;
+        clearTimeout(timer);
+        core.cancel('first');
         if (isOld()) return;
-        setFirst(soon);
-        const got = await core.ask({ ...question, quick: true }, { key: 'predict' });
-        if (isOld()) return;
-        setAnswer(got);
+        setAnswer({ ...got, since });
         setFirst(null);
         setBusy(false);
         // Where the choice changes takes longer, and nobody has to wait for it.
         if (next.num_servers <= 1e4) {
           const whole = await core.ask(question, { key: 'flips', slow: true });
-          if (!isOld()) setAnswer({ ...whole, ms: got.ms });
+          if (!isOld()) setAnswer({ ...whole, keepsTime: true });
         }
       } catch (problem) {
+        clearTimeout(timer);
         if (!(problem instanceof Cancelled) && !isOld()) setError(problem.message);
       }
       if (!isOld()) setBusy(false);
     })();
+    return () => clearTimeout(timer);
   }, [fieldsKey, state.bytes, state.dtype, state.model]);
 
   useEffect(() => {
+    if (!net) return undefined;
     let isOld = false;
     (async () => {
       try {
@@ -264,15 +282,15 @@ export function App({ core, start }) {
         setCurveStatus('computing ...');
         const ask = (sizes, more) => core.ask({ ask: 'curve', ...fields, model: state.model, ...more,
           counts: sizes.map((b) => String(b / 4)) }, { key: 'curve', slow: true });
-        const first = net && net.num_servers > LARGE;
+        const most = net.num_servers <= FEW ? CURVE.length : net.num_servers <= LARGE ? 4 : 1;
         const rows = [];
-        const groups = first ? CURVE.map((b) => [b]) : [CURVE];
+        const groups = CURVE.filter((_, i) => i % most === 0).map((_, i) => CURVE.slice(i * most, (i + 1) * most));
         for (const [i, group] of groups.entries()) {
-          const more = net?.num_servers > HUGE ? { algo: 'gentree+,ring,rhd' } : {};
+          const more = net.num_servers > HUGE ? { algo: 'gentree+,ring,rhd' } : {};
           rows.push(...(await ask(group, more)).rows);
           if (isOld) return;
-          setCurve({ rows: [...rows] });
-          setCurveStatus(i + 1 < groups.length ? `${i + 1} of ${groups.length} sizes` : '');
+          setCurve({ rows: [...rows], isPartial: i + 1 < groups.length });
+          setCurveStatus(i + 1 < groups.length ? `${rows.length} of ${CURVE.length} sizes` : '');
         }
       } catch (problem) {
         if (!isOld) setCurveStatus(problem instanceof Cancelled ? 'cancelled' : problem.message);

@@ -1,5 +1,8 @@
 // Questions to the core: two workers, one for what people wait for and one for what may take long. A worker that is
-// busy with an outdated question is ended and started again; the core is compiled once.
+// busy with an outdated question may finish it if that takes a moment: starting another one takes a moment, too. After
+// that it is ended and started again. The core is compiled once.
+
+const MOMENT = 150; // milliseconds
 
 /** An answer that was overtaken by a newer question, or cancelled. */
 export class Cancelled extends Error {}
@@ -74,23 +77,29 @@ class Channel {
     const isOld = (one) => one.key === key;
     for (const one of this.queue.filter(isOld)) one.reject(new Cancelled());
     this.queue = this.queue.filter((one) => !isOld(one));
-    if (this.current && isOld(this.current)) {
-      const { current } = this;
-      this.current = null;
-      this.restart();
-      current.reject(new Cancelled());
-    }
+    if (this.current && isOld(this.current)) this.drop(this.current);
   }
 
-  get busySince() {
-    return this.current?.since ?? null;
+  drop(outdated) {
+    outdated.reject(new Cancelled());
+    outdated.key = null;
+    const left = Math.max(0, MOMENT - (performance.now() - outdated.since));
+    setTimeout(() => {
+      if (this.current !== outdated) return;
+      this.current = null;
+      this.restart();
+    }, left);
   }
 }
+
+// Something of everything that the first answers need: browsers compile a function when it is called first.
+const WARM_UP = JSON.stringify({ ask: 'predict', topology: 'tree:5x6', count: '1e5', words: true, quick: true });
 
 export class Core {
   constructor(module, source) {
     this.quick = new Channel(module, source);
     this.slow = new Channel(module, source);
+    for (const channel of [this.quick, this.slow]) channel.ask('warm-up', WARM_UP).catch(() => {});
   }
 
   /** Asks, and gives the parsed document with `ms`; an error document becomes an exception. */

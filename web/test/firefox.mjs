@@ -1,22 +1,35 @@
 // The page in headless Firefox, through its Marionette protocol: node firefox.mjs PAGE [SCREENSHOT]
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+import { accessible, noOverflow } from './checks.mjs';
+
 const [page, shot = join(dirname(resolve(process.argv[2])), 'screenshots/firefox.png')] = process.argv.slice(2);
 const PATIENCE = 120_000;
 const profile = mkdtempSync(join(tmpdir(), 'gar-firefox-'));
+const downloads = join(profile, 'downloads');
+mkdirSync(downloads);
 writeFileSync(join(profile, 'user.js'), [
   ['marionette.port', 0], ['app.update.enabled', false], ['browser.shell.checkDefaultBrowser', false], ['datareporting.policy.dataSubmissionEnabled', false],
   ['toolkit.telemetry.enabled', false], ['network.captive-portal-service.enabled', false], ['network.connectivity-service.enabled', false],
   ['services.settings.server', 'data:,'], ['browser.safebrowsing.malware.enabled', false], ['browser.safebrowsing.phishing.enabled', false],
+  ['browser.download.folderList', 2], ['browser.download.dir', downloads], ['browser.download.useDownloadDir', true],
+  ['browser.download.always_ask_before_handling_new_types', false], ['browser.download.alwaysOpenPanel', false],
+  ['devtools.console.stdout.content', true], ['browser.dom.window.dump.enabled', true],
 ].map(([name, value]) => `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});`).join('\n'));
-const firefox = spawn(process.env.FIREFOX ?? '/usr/bin/firefox-esr', ['--headless', '--no-remote', '--marionette', '--profile', profile],
-                      { stdio: 'ignore', env: { ...process.env, HOME: profile, MOZ_HEADLESS: '1' } });
+const firefox = spawn(process.env.FIREFOX ?? '/usr/bin/firefox-esr',
+                      ['--headless', '--no-remote', '--marionette', '-remote-allow-system-access', '--profile', profile],
+                      { stdio: ['ignore', 'pipe', 'ignore'], env: { ...process.env, HOME: profile, MOZ_HEADLESS: '1' } });
+const wrong = []; // what the page writes to the console
+firefox.stdout.setEncoding('utf8').on('data', (lines) => {
+  // What Firefox itself cannot reach (its settings) begins with a name of its own.
+  wrong.push(...lines.split('\n').filter((line) => /^console\.error(?!: RS?Loader|: RemoteSettings)|JavaScript error: (file|blob):/.test(line)));
+});
 
 async function waitFor(what, find) {
   const end = performance.now() + PATIENCE;
@@ -73,6 +86,22 @@ class Marionette {
   script(text, ...args) {
     return this.send('WebDriver:ExecuteScript', { script: text, args });
   }
+
+  /** The text of an asynchronous function. */
+  async work(text) {
+    const { value, error } = await this.send('WebDriver:ExecuteAsyncScript', { args: [], scriptTimeout: PATIENCE, script: `
+      const done = arguments[arguments.length - 1];
+      (async () => { ${text} })().then((value) => done({ value }), (error) => done({ error: String(error?.stack ?? error) }));` });
+    if (error) throw new Error(error);
+    return value;
+  }
+
+  /** A setting of the browser itself. */
+  async set(name, number) {
+    await this.send('Marionette:SetContext', { value: 'chrome' });
+    await this.script('Services.prefs.setIntPref(arguments[0], arguments[1])', name, number);
+    await this.send('Marionette:SetContext', { value: 'content' });
+  }
 }
 
 try {
@@ -117,9 +146,49 @@ try {
   await browser.send('WebDriver:Navigate', { url: link });
   await waitFor('the same network', async () => /[^0-9,]8 ranks/.test(await browser.script('return document.querySelector("#answer")?.textContent ?? ""')));
   console.log('ok  a link in Firefox');
-  const { writeFile, mkdir } = await import('node:fs/promises');
-  await mkdir(dirname(shot), { recursive: true });
-  await writeFile(shot, Buffer.from(await browser.send('WebDriver:TakeScreenshot', { full: true }), 'base64'));
+
+  const answers = async (what, pattern) => waitFor(what, async () => pattern.test(await browser.script('return document.querySelector("#answer").textContent')));
+  const before = await sentence();
+  await browser.script(`document.querySelector('#picture [data-name="rack1"]').dispatchEvent(new MouseEvent('click', { bubbles: true }))`);
+  await waitFor('the panel', () => browser.script('return !!document.querySelector("#cut")'));
+  await browser.script('document.querySelector("#cut").click()');
+  await answers('four ranks', /[^0-9,]4 ranks/);
+  await browser.script('document.querySelector("#undo").click()');
+  await answers('eight ranks again', /[^0-9,]8 ranks/);
+  await waitFor('the answer from before', async () => (await sentence()) === before);
+  console.log('ok  a cut link in Firefox');
+
+  await browser.script(`const s = document.querySelector('#p-alpha'); s.value = 900; s.dispatchEvent(new Event('input', { bubbles: true }));`);
+  await waitFor('another answer', async () => (await sentence()) !== before);
+  await waitFor('the edit', () => browser.script('return /latency/.test(document.querySelector("#edits")?.textContent ?? "")'));
+  console.log('ok  a slider in Firefox');
+
+  await waitFor('the chart', () => browser.script('const b = document.querySelector("#save-csv"); return !b.disabled && !document.querySelector(".stale")'));
+  await browser.script('document.querySelector("#save-csv").click()');
+  const csv = await waitFor('the file', () => {
+    const name = readdirSync(downloads).find((n) => n === 'curve.csv');
+    return name && readFileSync(join(downloads, name), 'utf8');
+  });
+  assert.match(csv, /^bytes,count,algorithm[^\n]*\n256,64,/);
+  console.log('ok  an export in Firefox');
+
+  const script = (body) => browser.work(body);
+  mkdirSync(dirname(shot), { recursive: true });
+  const picture = async (name) => writeFileSync(name, Buffer.from(await browser.send('WebDriver:TakeScreenshot', { full: true }), 'base64'));
+  await noOverflow(script, 'wide');
+  await accessible(script, 'light');
+  await picture(shot);
+  await browser.set('layout.css.prefers-color-scheme.content-override', 0);
+  await waitFor('the dark', () => browser.script('return matchMedia("(prefers-color-scheme: dark)").matches'));
+  await browser.send('WebDriver:SetWindowRect', { width: 400, height: 900 });
+  await waitFor('a narrow window', () => browser.script('return innerWidth <= 500'));
+  const width = await noOverflow(script, 'narrow');
+  await accessible(script, 'dark');
+  await picture(shot.replace(/\.png$/, '-narrow-dark.png'));
+  assert.deepEqual(wrong, []);
+  await browser.script('console.error("seen")');
+  await waitFor('what is written to the console', () => wrong.length === 1 && wrong[0].includes('seen'));
+  console.log(`ok  light and dark, wide and ${width} pixels, screen readers, nothing in the console of Firefox`);
   await browser.send('Marionette:Quit', { flags: ['eForceQuit'] }).catch(() => {});
   browser.socket.destroy();
 } finally {
