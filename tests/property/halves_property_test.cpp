@@ -92,7 +92,7 @@ TEST_P(Halves, AreNeverDearerThanANamedAlgorithm) {
 // What stages of different ranks cost where they meet is part of what gentree+ predicts, so others are compared as it
 // settles them.
 TEST_P(Halves, AreFirstInPredictions) {
-  for (int i = 0; i < kNumCases / 2 && !HasFailure(); ++i) {
+  for (int i = 0; i < kNumCases / 4 && !HasFailure(); ++i) {
     const Input input = draw(static_cast<std::uint64_t>(i) + 1);
     SCOPED_TRACE("seed " + std::to_string(i + 1) + ": " + std::to_string(input.topology.num_servers()) + " servers, " +
                  std::to_string(input.size) + " floats");
