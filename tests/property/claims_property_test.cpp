@@ -133,8 +133,9 @@ TEST(Predict, HasNothingBeforeGentreePlus) {
     std::mt19937_64 random(seed);
     const Topology topology = draw(random, 16);
     const double size = 1e6 * std::sqrt(log_uniform_size(random));
-    PredictRequest request{.topology = topology, .size_floats = std::min(size, 1e9)};
-    request.algorithms = without_parameters(has_price_of_messages(topology));
+    PredictRequest request{.topology = topology,
+                           .size_floats = std::min(size, 1e9),
+                           .algorithms = without_parameters(has_price_of_messages(topology))};
     request.algorithms.push_back(parse_algorithm("gentree+"));
     const PredictAnswer answer = predict(request);
     const auto ours = std::find_if(answer.results.begin(), answer.results.end(),

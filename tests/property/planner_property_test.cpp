@@ -83,10 +83,10 @@ void check(const Topology& topology, double size, const Extras& extras = {}) {
   EXPECT_GE(least, bound) << "gentree+ in " << plus.plan.num_chunks << " chunks";
 
   for (const bool rearrange : {true, false}) {
-    const GenTreeOptions options{rearrange, {}};
-    const TreePlan tree = gentree(topology, size, options);
+    const GenTreeOptions planner{rearrange, {}};
+    const TreePlan tree = gentree(topology, size, planner);
     expect_proved(tree.plan);
-    EXPECT_EQ(tree.plan, gentree(topology, size, options).plan) << "another plan the second time";
+    EXPECT_EQ(tree.plan, gentree(topology, size, planner).plan) << "another plan the second time";
     const double seconds = PricedPlan(tree.plan, topology).cost(size).total();
     EXPECT_LE(least, seconds * (1 + kTie)) << tree.plan.algorithm;
     EXPECT_GE(seconds, bound) << tree.plan.algorithm;

@@ -28,7 +28,7 @@ namespace gar::sim {
 /// When an engine finds rates on a graph of bottlenecks.
 constexpr GraphUse graph_use(SimulationEngine engine) {
   return engine == SimulationEngine::kGraph     ? GraphUse::kAlways
-         : engine == SimulationEngine::kFilling ? GraphUse::kNever
+         : engine == SimulationEngine::kFilling ? GraphUse::kNotAtAll
                                                 : GraphUse::kWherePays;
 }
 

@@ -51,7 +51,7 @@ namespace gar::sim {
 enum class GraphUse {
   kWherePays,  ///< while single flows come and go
   kAlways,     ///< wherever it is possible
-  kNever,
+  kNotAtAll,
 };
 
 /// How rates are found.
@@ -717,7 +717,7 @@ void RateSolver<Paths>::clear_update() {
 
 template <class Paths>
 void RateSolver<Paths>::weigh_region(std::size_t num_changes) {
-  if (graph_use_ == GraphUse::kNever) return;
+  if (graph_use_ == GraphUse::kNotAtAll) return;
   const bool is_large = region_flows_.size() > kLargeRegion + kFewChanges * num_changes;
   num_large_regions_ = is_large ? num_large_regions_ + 1 : std::min(num_large_regions_, 0);
   const bool shall_try = graph_use_ == GraphUse::kAlways && num_large_regions_ > -kNotPossible;
