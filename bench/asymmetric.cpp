@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <random>
 #include <string>
 #include <string_view>
@@ -87,6 +88,7 @@ void print_case(const Case& one, bool has_reference) {
                difference(simulated.seconds, reference.seconds));
   }
   fmt::print("{:>12}\n", own);
+  std::fflush(stdout);
 }
 
 }  // namespace

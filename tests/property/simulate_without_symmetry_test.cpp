@@ -112,22 +112,20 @@ TEST(WithoutSymmetry, TheGraphAgreesWithFilling) {
     const Topology topology = all_different(random, n, seed % 2 == 0);
     const double graph = seconds_by(SimulationEngine::kGraph, cps(n), topology, 1e8, 0);
     const double filling = seconds_by(SimulationEngine::kFilling, cps(n), topology, 1e8, 0);
-    EXPECT_TRUE(test::is_close(graph, filling, 1e-6)) << "seed " << seed << ": " << graph << " not " << filling;
+    EXPECT_TRUE(test::is_close(graph, filling, 1e-9)) << "seed " << seed << ": " << graph << " not " << filling;
   }
 }
 
-// Chunks with jitter on racks that are alike: the engines differ by more than rounding, 1.5e-6 at 8x12 servers. That is
-// no chaos: neither does the time change as much when the size changes in its last digits.
+// Chunks with jitter on racks that are alike: in a sweep over most links (src/sim/engine/bottleneck_graph.hpp) some
+// lose their last own flow before what limits their other flows has been looked at. With seed 3 that happens at 8x12
+// servers.
 TEST(WithoutSymmetry, TheGraphAgreesWithFillingInChunks) {
   const Topology topology = topology_from_spec(test::in_slow_build("tree:4x6", "tree:8x12"));
   constexpr double kSize = 1e8;
   const Plan plan = gar::plan({.topology = topology, .size_floats = kSize}).plan;
   const double graph = seconds_by(SimulationEngine::kGraph, plan, topology, kSize, 0.05);
   const double filling = seconds_by(SimulationEngine::kFilling, plan, topology, kSize, 0.05);
-  const double other = seconds_by(SimulationEngine::kGraph, plan, topology, kSize * (1 + 1e-13), 0.05);
-  RecordProperty("engines", std::to_string(1e6 * std::abs(graph / filling - 1)));
-  RecordProperty("own", std::to_string(1e6 * std::abs(other / graph - 1)));
-  EXPECT_TRUE(test::is_close(graph, filling, 1e-5)) << graph << " not " << filling;
+  EXPECT_TRUE(test::is_close(graph, filling, 1e-9)) << graph << " not " << filling;
 }
 
 // Racks of servers whose parameters differ by up to `share` from those of the paper.

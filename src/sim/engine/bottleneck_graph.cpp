@@ -349,7 +349,11 @@ void BottleneckGraph::evaluate(LinkIndex link) {
     if (num_own_[link] > 0) level = (capacity - foreign) / num_own_[link];
   }
   if (num_own_[link] == 0) {
-    if (limits(link)) leave_order(link);
+    if (limits(link)) {
+      leave_order(link);
+      // What limits its flows now may come behind it, and in a dense sweep a spare link is not told of that.
+      if (is_dense_) mark_dirty(link);
+    }
     set_load(link, foreign);
     return;
   }
