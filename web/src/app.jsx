@@ -340,6 +340,10 @@ export function App({ core, start }) {
       return { ...seen, rows: [], words: [...seen.words, proof.ok ? 'it is right: every rank ends with every contribution exactly once'
         : `it is wrong: ${proof.problem}`] };
     }
+    if (seen.kind === 'nccl-log') {
+      if (seen.topology) change({ topology: seen.topology, network: null, name: null, profile: null }, null);
+      return { ...seen, rows: [] };
+    }
     const points = seen.rows.map((r) => ({ bytes: r.bytes, seconds: r.seconds, label: r.label || r.algorithm || seen.format }));
     change({ points, results: text }, null);
     try {
