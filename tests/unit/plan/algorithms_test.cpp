@@ -337,13 +337,14 @@ TEST(Halves, RankOrder) {
 // What a rank holds beyond a block goes to those who lack it, and nothing else moves: six ranks, of which two pairs
 // fold, end with a quarter of the vector or nothing.
 TEST(Halves, MoveNoMoreThanTheyMust) {
-  const Plan scatter = as_reduce_scatter(rhd(6));
+  const Plan whole = rhd(6);
+  const Plan scatter = as_reduce_scatter(whole);
   const Stage& last = scatter.subplans.back().stages.back();
   ASSERT_EQ(last.kind, StageKind::kPlace);
-  const PlanIndex index(rhd(6));
+  const PlanIndex index(whole);
+  const std::int64_t scale = scatter.num_units / whole.num_units;
   std::int64_t kept = 0;
-  for (const Piece& before : index.placement_after(rhd(6).root)) {
-    const std::int64_t scale = scatter.num_units / rhd(6).num_units;
+  for (const Piece& before : index.placement_after(whole.root)) {
     for (const Piece& after : last.target) {
       if (after.owner != before.owner) continue;
       kept += std::max<std::int64_t>(
