@@ -214,8 +214,11 @@ void print_sizes(const Topology& topology, const std::vector<VectorSize>& sizes,
     const double best = rows.front().best_seconds();
     std::vector<Cell> cells{format_bytes(static_cast<double>(sizes[i].bytes)), format_count(sizes[i].count),
                             Cell(rows.front().algorithm(), Paint::kGreen), Cell(format_seconds(best), Paint::kBold)};
-    // The same plan under another name is no second best.
-    if (const PredictRow* second = rival_of(rows)) {
+    // What takes exactly as long is the same plan under another name, and no second best.
+    constexpr double kSame = 1 + 1e-9;
+    const auto second = std::find_if(rows.begin() + 1, rows.end(),
+                                     [&](const PredictRow& row) { return row.best_seconds() > kSame * best; });
+    if (second != rows.end()) {
       cells.insert(cells.end(), {Cell(second->algorithm()), Cell(format_seconds(second->best_seconds())),
                                  Cell(best > 0 ? times_words(second->best_seconds() / best) : "-")});
     }

@@ -158,7 +158,10 @@ void print_links(const Scene& scene, const Simulation& s, const ReportOptions& o
                    format_bytes(4 * use.floats), format_percent(use.utilisation), fmt::format("{}", use.max_senders)});
   }
   say("\n" + table.folded(options.color));
-  if (shown < lines.size()) say(fmt::format("and {} more kinds (--links all: every link)\n", lines.size() - shown));
+  if (shown < lines.size()) {
+    const std::size_t rest = lines.size() - shown;
+    say(fmt::format("and {} more kind{} (--links all: every link)\n", rest, rest == 1 ? "" : "s"));
+  }
 }
 
 void print_path(const Scene& scene, const SimulatedPlan& plan, const ReportOptions& options) {
