@@ -1,8 +1,8 @@
-// Every level is measured alike: all its groups (ranks of a NUMA node, NUMA nodes of a host, hosts) shift a message to
-// the next group of the same parent, all ranks at once, each to the rank of the same index. Under that load a short
-// message tells the latency, a long one the time per float of a group's link: what a plan will meet, other than the
-// time of a lonely ping-pong. Several short ones at once, each to another group, tell what a rank does for each: to the
-// same one they would travel together.
+// Every level is measured alike: all its groups (ranks of a NUMA node, NUMA nodes of a host, hosts of a switch) shift a
+// message to the next group of the same parent, all ranks at once, each to the rank of the same index. Under that load
+// a short message tells the latency, a long one the time per float of a group's link: what a plan will meet, other than
+// the time of a lonely ping-pong. Several short ones at once, each to another group, tell what a rank does for each: to
+// the same one they would travel together.
 #include "runtime/network_costs.hpp"
 
 #include <algorithm>
@@ -195,6 +195,13 @@ bool has_divided_host(const HostMap& hosts) {
   return false;
 }
 
+/// `visit(level)` for each level that has costs, from the lowest.
+template <class Costs, class Visit>
+void for_each_level(Costs& costs, const Visit& visit) {
+  for (auto* level : {&costs.rank, &costs.numa, &costs.host}) visit(*level);
+  for (auto level = costs.switches.rbegin(); level != costs.switches.rend(); ++level) visit(*level);
+}
+
 Node inner_node(const char* name, double alpha, double beta) {
   Node node;
   node.name = name;
@@ -215,26 +222,34 @@ Topology network_topology(const std::string& name, const HostMap& hosts, const N
   if (numa.size() == 1) return {name, {nodes.rank}, 0};
   // A path between hosts passes two ranks, two hosts and the root; a host counts where it has several NUMA nodes.
   const double host_alpha = has_divided_host(hosts) ? std::max(costs.numa.latency - costs.rank.latency, 0.0) : 0;
-  const double root_alpha = std::max(costs.host.latency - costs.rank.latency - 2 * host_alpha, 0.0);
+  double alpha = std::max(costs.host.latency - costs.rank.latency - 2 * host_alpha, 0.0);
   nodes.numa = inner_node("numa", 0, costs.numa.beta);
   nodes.host = inner_node("host", 0, costs.host.beta);
   nodes.divided_host = inner_node("host", host_alpha, costs.host.beta);
-  nodes.network = inner_node("network", root_alpha, 0);
+  // A path between neighbours of a level passes the node above them, and twice what a path one level lower passes once.
+  double path = costs.host.latency;
+  nodes.switches.resize(hosts.switches_of.size());
+  for (std::size_t level = nodes.switches.size(); level-- > 0;) {
+    nodes.switches[level] = inner_node("switch", alpha, costs.switches[level].beta);
+    alpha = std::max(costs.switches[level].latency - path - alpha, 0.0);
+    path = costs.switches[level].latency;
+  }
+  nodes.network = inner_node("network", alpha, 0);
   // Ranks dealt out to hosts one by one: each has its share of the host's link.
   nodes.lone_rank = nodes.rank;
   nodes.lone_rank.uplink.beta = std::max(
       costs.rank.beta, costs.host.beta * static_cast<double>(numa.size()) / static_cast<double>(hosts.num_hosts));
-  return topology_of_hosts(name, hosts.host_of, numa, nodes);
+  return topology_of_hosts(name, hosts.host_of, numa, nodes, hosts.switches_of);
 }
 
 NetworkCosts with_mu(NetworkCosts costs) {
   costs.server.mu = costs.host.latency > 0 ? costs.host.mu : costs.rank.mu;
-  for (const LevelCosts* level : {&costs.rank, &costs.numa, &costs.host}) {
-    if (level->latency > 0) costs.server.mu = split_step(level->latency, 1, costs.server.mu).mu;
-  }
-  for (LevelCosts* level : {&costs.rank, &costs.numa, &costs.host}) {
-    if (level->latency > 0) level->latency -= 2 * costs.server.mu;
-  }
+  for_each_level(costs, [&](const LevelCosts& level) {
+    if (level.latency > 0) costs.server.mu = split_step(level.latency, 1, costs.server.mu).mu;
+  });
+  for_each_level(costs, [&](LevelCosts& level) {
+    if (level.latency > 0) level.latency -= 2 * costs.server.mu;
+  });
   return costs;
 }
 
@@ -260,7 +275,12 @@ Topology measure_network(const std::string& name, NetworkProbe& probe, const Hos
   NetworkCosts costs;
   costs.rank = measure_level(probe, {numa, iota(size)}, hosts.num_hosts == 1 && !is_shared);
   costs.numa = measure_level(probe, {hosts.host_of, numa}, false);
-  costs.host = measure_level(probe, {std::vector<int>(size, 0), hosts.host_of}, true);
+  std::vector<int> above(size, 0);
+  for (const std::vector<int>& switches : hosts.switches_of) {
+    costs.switches.push_back(measure_level(probe, {above, switches}, false));
+    above = switches;
+  }
+  costs.host = measure_level(probe, {above, hosts.host_of}, true);
   const double share = crowding(hosts);
   costs.server = {local.gamma * share, local.delta * share, 0};
   if (is_shared) costs.rank.beta = local.beta * share;

@@ -19,6 +19,8 @@ struct HostMap {
   std::vector<int> numa_of;      ///< of every rank: NUMA node of its host that it is bound to; -1: none, or not known
   std::vector<double> cores_of;  ///< of every rank: cores that its host offers to this job, the pretended hosts' share
   int num_hosts = 1;
+  /// Switches between hosts and network, level by level from the top: of every rank, the number of the one above it.
+  std::vector<std::vector<int>> switches_of;
   std::vector<int> members;  ///< ranks of this rank's host, ascending
 };
 
@@ -61,9 +63,9 @@ class NetworkProbe {
   virtual void gather_bytes(std::span<const std::byte> in, std::span<std::byte> out) = 0;
 };
 
-/// Collective. A tree of hosts, NUMA nodes (where ranks are bound to several) and ranks; parameters come from a
-/// measurement of some milliseconds, the same on all ranks. `is_shared`: the ranks of a host use shared memory and not
-/// messages.
+/// Collective. A tree of switches (where they are known), hosts, NUMA nodes (where ranks are bound to several) and
+/// ranks; parameters come from a measurement of some milliseconds, the same on all ranks. `is_shared`: the ranks of a
+/// host use shared memory and not messages.
 Topology measure_network(const std::string& name, NetworkProbe& probe, const HostMap& hosts, bool is_shared);
 
 /// Collective. A rank among others of its host, for a network that is given; measured where a host has several ranks,
@@ -75,7 +77,7 @@ Node measure_rank(NetworkProbe& probe, const HostMap& hosts, bool is_shared);
 /// there is one host.
 std::optional<Topology> measure_messages(NetworkProbe& probe, const HostMap& hosts, const Topology& network);
 
-/// The tree alone: `levels[k]` for groups of level k (ranks, NUMA nodes, hosts).
+/// The tree alone: what groups of each level cost (ranks, NUMA nodes, hosts, switches).
 struct LevelCosts {
   double latency = 0;  ///< seconds of a short message between two neighbours
   double beta = 0;     ///< seconds per float of a group's link while all groups use theirs
@@ -85,6 +87,7 @@ struct NetworkCosts {
   LevelCosts rank;
   LevelCosts numa;
   LevelCosts host;
+  std::vector<LevelCosts> switches;  ///< of each level of HostMap::switches_of
   ServerParams server;
 };
 /// What was measured, with handling messages (mu of the hosts' level, or of the ranks' where there is one host) as a

@@ -38,8 +38,9 @@ bool is_contiguous(const std::vector<int>& values, const std::vector<RankRange>&
 
 class HostTree {
  public:
-  HostTree(const std::vector<int>& host_of, const std::vector<int>& numa_of, const HostNodes& kinds)
-      : host_of_(host_of), numa_of_(numa_of), kinds_(kinds) {}
+  HostTree(const std::vector<int>& host_of, const std::vector<int>& numa_of, const HostNodes& kinds,
+           const std::vector<std::vector<int>>& switches_of)
+      : host_of_(host_of), numa_of_(numa_of), kinds_(kinds), switches_of_(switches_of) {}
 
   Topology build(std::string name) && {
     const RankRange all{0, host_of_.size()};
@@ -49,7 +50,7 @@ class HostTree {
       root = add_above(kinds_.network, add(kinds_.lone_rank), all.size());
     } else {
       rank_ = add(kinds_.rank);
-      root = hosts.size() == 1 ? add_host(all) : add_network(hosts);
+      root = hosts.size() == 1 ? add_host(all) : add_above_hosts(kinds_.network, all, 0);
     }
     return {std::move(name), std::move(nodes_), root};
   }
@@ -70,15 +71,20 @@ class HostTree {
     for (const RankRange& numa : numas) host.children.push_back({add_above(kinds_.numa, rank_, numa.size()), 1});
     return add(std::move(host));
   }
-  NodeId add_network(const std::vector<RankRange>& hosts) {
-    Node network = kinds_.network;
-    for (const RankRange& host : hosts) network.children.push_back({add_host(host), 1});
-    return add(std::move(network));
+  /// `node` above its ranks: the switches of `level` are below it, or the hosts where there are no more levels.
+  NodeId add_above_hosts(Node node, RankRange ranks, std::size_t level) {
+    const bool has_switches = level < switches_of_.size();
+    for (const RankRange& part : runs_of(has_switches ? switches_of_[level] : host_of_, ranks)) {
+      const NodeId child = has_switches ? add_above_hosts(kinds_.switches[level], part, level + 1) : add_host(part);
+      node.children.push_back({child, 1});
+    }
+    return add(std::move(node));
   }
 
   const std::vector<int>& host_of_;
   const std::vector<int>& numa_of_;
   const HostNodes& kinds_;
+  const std::vector<std::vector<int>>& switches_of_;
   std::vector<Node> nodes_;
   NodeId rank_ = -1;
 };
@@ -86,8 +92,8 @@ class HostTree {
 }  // namespace
 
 Topology topology_of_hosts(std::string name, const std::vector<int>& host_of, const std::vector<int>& numa_of,
-                           const HostNodes& nodes) {
-  return HostTree(host_of, numa_of, nodes).build(std::move(name));
+                           const HostNodes& nodes, const std::vector<std::vector<int>>& switches_of) {
+  return HostTree(host_of, numa_of, nodes, switches_of).build(std::move(name));
 }
 
 std::vector<std::int64_t> servers_of_ranks(const Topology& network, const std::vector<int>& host_of) {

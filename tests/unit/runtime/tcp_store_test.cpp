@@ -178,7 +178,7 @@ TEST(TcpTable, ArrivesAsItWas) {
   JobTable failed;
   failed.failure = "rank 3 did not come";
   EXPECT_EQ(read_table(write_table(failed))->failure, failed.failure);
-  for (const char* wrong : {"", "gar-tcp-1", "gar-tcp-1 abc\n", "other\n"}) EXPECT_FALSE(read_table(wrong)) << wrong;
+  for (const char* wrong : {"", "gar-tcp-2", "gar-tcp-1 abc\n", "other\n"}) EXPECT_FALSE(read_table(wrong)) << wrong;
   for (const char* wrong : {"", "10.0.0.1:1", "10.0.0.1:1 x 1 0 0 0 0 0 0 0 0", "10.0.0.1:99999 1 1 0 0 0 0 0 0 0 0",
                             "10.0.0.1:1 1 0 0 0 0 0 0 0 0 0", "10.0.0.1:1 1 1 0 0 0 0 0 0 0 0 0"}) {
     EXPECT_FALSE(read_announcement(wrong)) << wrong;

@@ -19,6 +19,9 @@ HostNodes named_nodes() {
   out.divided_host.name = "divided";
   out.network.name = "network";
   out.lone_rank.name = "lone";
+  out.switches.resize(2);
+  out.switches[0].name = "pod";
+  out.switches[1].name = "rack";
   return out;
 }
 
@@ -34,8 +37,9 @@ std::string shape(const Topology& topology, NodeId id) {
   return out + ")";
 }
 
-std::string tree(const std::vector<int>& host_of, const std::vector<int>& numa_of = {}) {
-  const Topology topology = topology_of_hosts("job", host_of, numa_of, named_nodes());
+std::string tree(const std::vector<int>& host_of, const std::vector<int>& numa_of = {},
+                 const std::vector<std::vector<int>>& switches_of = {}) {
+  const Topology topology = topology_of_hosts("job", host_of, numa_of, named_nodes(), switches_of);
   EXPECT_EQ(topology.name(), "job");
   EXPECT_EQ(topology.num_servers(), static_cast<std::int64_t>(host_of.size()));
   return shape(topology, topology.root());
@@ -52,6 +56,12 @@ TEST(Hosts, AreDividedByNumaNodes) {
   EXPECT_EQ(tree({0, 0, 0, 0}, {0, 0, 1, 1}), "divided(2*numa(2*rank))");
   EXPECT_EQ(tree({0, 0, 1, 1, 1}, {0, 0, 1, 2, 2}), "network(1*host(2*rank) 1*divided(1*numa(1*rank) 1*numa(2*rank)))");
   EXPECT_EQ(tree({0, 0, 0, 0}, {0, 1, 0, 1}), "host(4*rank)");  // no subtree
+}
+
+TEST(Hosts, AreBelowTheSwitchesThatAreKnown) {
+  EXPECT_EQ(tree({0, 1, 2, 2}, {}, {{0, 0, 1, 1}}), "network(1*pod(2*host(1*rank)) 1*pod(1*host(2*rank)))");
+  EXPECT_EQ(tree({0, 1, 2, 3}, {}, {{0, 0, 0, 1}, {0, 0, 1, 2}}),
+            "network(1*pod(1*rack(2*host(1*rank)) 1*rack(1*host(1*rank))) 1*pod(1*rack(1*host(1*rank))))");
 }
 
 TEST(Hosts, WhoseRanksDoNotFollowEachOtherAreNoSubtrees) { EXPECT_EQ(tree({0, 1, 0, 1}), "network(4*lone)"); }

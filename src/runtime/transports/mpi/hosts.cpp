@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/switches.hpp"
+
 #ifdef GAR_HAVE_HWLOC
 #include <hwloc.h>
 #endif
@@ -18,6 +20,7 @@ struct RankLocation {
   int host = 0;  ///< first rank of the host
   int numa = -1;
   int num_cores = 1;
+  SwitchPath switches;
 };
 
 #ifdef GAR_HAVE_HWLOC
@@ -74,6 +77,7 @@ Hosts find_hosts(MPI_Comm comm, int num_fakes) {
   RankLocation own;
   own.host = rank;
   find_cores(own);
+  own.switches = own_switch_path();
   broadcast_politely(out.host_comm.get(), own.host);
   const std::vector<RankLocation> all = all_gather_politely(comm, own);
   std::map<int, int> numbers;  // of hosts, by their first ranks
@@ -85,6 +89,9 @@ Hosts find_hosts(MPI_Comm comm, int num_fakes) {
     out.cores_of.push_back(static_cast<double>(all[r].num_cores) / num_fakes);
     if (all[r].host == own.host) out.members.push_back(static_cast<int>(r));
   }
+  std::vector<SwitchPath> paths;
+  for (const RankLocation& one : all) paths.push_back(one.switches);
+  out.switches_of = switch_levels(paths, out.host_of, num_fakes > 1);
   return out;
 }
 

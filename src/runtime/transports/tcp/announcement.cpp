@@ -15,7 +15,7 @@ namespace gar {
 
 namespace {
 
-constexpr std::string_view kTableMark = "gar-tcp-1";
+constexpr std::string_view kTableMark = "gar-tcp-2";
 constexpr std::string_view kFailureMark = "gar-tcp-failed ";
 
 /// Takes the next word off a line.
@@ -46,6 +46,10 @@ std::string write_announcement(const Announcement& announcement) {
   std::string out =
       fmt::format("{} {:x} {:x}", to_string(announcement.address), announcement.host, announcement.num_cores);
   for (const std::uint64_t option : announcement.options) out += fmt::format(" {:x}", option);
+  if (announcement.switches.host != 0) {
+    out += fmt::format(" {:x}", announcement.switches.host);
+    for (const std::uint64_t one : announcement.switches.switches) out += fmt::format(" {:x}", one);
+  }
   return out;
 }
 
@@ -59,6 +63,12 @@ std::optional<Announcement> read_announcement(std::string_view text) {
   }
   for (std::uint64_t& option : out.options) {
     if (!take_number(text, option)) return std::nullopt;
+  }
+  if (text.find_first_not_of(' ') != std::string_view::npos) {
+    if (!take_number(text, out.switches.host)) return std::nullopt;
+    for (std::uint64_t& one : out.switches.switches) {
+      if (!take_number(text, one)) return std::nullopt;
+    }
   }
   if (!take_word(text).empty()) return std::nullopt;
   out.address = *address;
@@ -130,6 +140,9 @@ HostMap map_hosts(const std::vector<Announcement>& ranks, int rank, int num_fake
     if (place[r] == place[static_cast<std::size_t>(rank)]) out.members.push_back(static_cast<int>(r));
   }
   out.num_hosts = static_cast<int>(numbers.size());
+  std::vector<SwitchPath> paths;
+  for (const Announcement& one : ranks) paths.push_back(one.switches);
+  out.switches_of = switch_levels(paths, out.host_of, num_fakes > 1);
   return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include "runtime/network_costs.hpp"
 #include "runtime/shared_options.hpp"
+#include "runtime/switches.hpp"
 #include "runtime/transports/tcp/secret.hpp"
 #include "runtime/transports/tcp/sockets.hpp"
 
@@ -19,6 +20,7 @@ struct Announcement {
   Address address;         ///< where it listens
   std::uint64_t host = 0;  ///< the same for ranks that can share memory
   int num_cores = 1;       ///< of its host
+  SwitchPath switches;     ///< above its host
   SharedOptions options{};
 };
 std::string write_announcement(const Announcement& announcement);

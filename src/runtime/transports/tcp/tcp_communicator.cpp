@@ -75,7 +75,7 @@ class TcpSetup {
   // --- finding each other ---
 
   void find_others() {
-    const Announcement own{own_, host_identity(), own_cores(),
+    const Announcement own{own_, host_identity(), own_cores(), own_switch_path(),
                            shared_options(options_, static_cast<std::uint64_t>(tcp_.path), num_fakes_, false)};
     const std::string key = prefix_ + "rank/";
     store_.set(key + std::to_string(rank_), write_announcement(own));
