@@ -24,7 +24,7 @@ namespace {
 constexpr double kTie = 1e-12;
 constexpr double kBound = 1e-9;
 constexpr double kRivals = 1e-3;  // chunks are counted to a thousandth
-constexpr int kNumCases = test::in_slow_build<int>(40, 300);
+const int kNumCases = test::drawn(40, 150, 300);
 
 struct Input {
   Topology topology;

@@ -33,7 +33,7 @@ std::vector<Case> cases_for(const Configuration& configuration, int num_ranks, V
   if (test::scale() == test::Scale::kFull) return test::all_cases(num_ranks);
   const std::string kind = configuration.name.substr(0, configuration.name.find(':'));
   const auto position = std::find(std::begin(kRanks), std::end(kRanks), num_ranks) - std::begin(kRanks);
-  const int per_group = test::scaled(num_ranks > 8 ? 2 : 6, num_ranks > 8 ? 4 : 8, 0);
+  const int per_group = test::scaled(num_ranks > 8 ? 2 : 6, num_ranks > 8 ? 3 : 6, 0);
   test::CaseDealer dealer(test::seed(std::hash<std::string>{}(kind)));
   for (std::ptrdiff_t i = 0; i < (2 * position + (via == Via::kThreads ? 0 : 1)) * per_group; ++i) {
     dealer.deal(num_ranks);

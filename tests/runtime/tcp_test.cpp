@@ -15,6 +15,7 @@
 #include "support/collective_cases.hpp"
 #include "support/configurations.hpp"
 #include "support/rank_groups.hpp"
+#include "support/scale.hpp"
 #include "support/seed.hpp"
 #include "support/shared_array.hpp"
 #include "support/tcp_ranks.hpp"
@@ -64,12 +65,12 @@ TEST_P(TcpMatrix, IsRight) {
     }
   }
   const auto body = [&](Member& member) {
-    run_algorithms(member, algorithms, 8);
+    run_algorithms(member, algorithms, test::scaled(3, 8, 8));
     std::uint64_t salt = 1000;
     for (const test::Configuration& one : plans) {
       Communicator communicator = member.communicator(one.options);
       test::CaseDealer dealer(test::seed(salt));
-      for (int i = 0; i < 4; ++i) test::run_case(communicator, dealer.deal(size), ++salt);
+      for (int i = 0; i < test::scaled(1, 4, 4); ++i) test::run_case(communicator, dealer.deal(size), ++salt);
       test::run_case(communicator, dealer.deal_large(size), ++salt);
     }
   };
@@ -102,7 +103,7 @@ TEST(TcpHosts, OneHostNeedsNoTcp) {
 /// Admission changes when messages leave, and nothing else.
 TEST(TcpAdmission, IsRight) {
   setenv("GAR_MAX_SENDERS", "1", 1);
-  const auto body = [&](Member& member) { run_algorithms(member, {"cps", "hcps:3x2"}, 8); };
+  const auto body = [&](Member& member) { run_algorithms(member, {"cps", "hcps:3x2"}, test::scaled(3, 8, 8)); };
   EXPECT_EQ(test::failures(test::run_tcp(6, TcpPath::kMessages, body)), "");
   unsetenv("GAR_MAX_SENDERS");
 }
