@@ -81,28 +81,31 @@ std::vector<double> time_rounds(NetworkProbe& probe, std::span<const NetworkProb
   return out;
 }
 
-/// Of a long message: the best of several, because what disturbs one only makes it longer.
-double time_long(NetworkProbe& probe, const Neighbours& neighbours) {
-  const NetworkProbe::Shift message{neighbours.to, neighbours.from};
-  const std::vector<double> times = time_rounds(probe, std::span(&message, 1), kLongBytes, kLongRounds);
-  return *std::min_element(times.begin(), times.end());
+/// Ranks are coupled: a late rank finds the messages of several rounds there already, and the others have waited for
+/// it. So it is the mean of the rounds that counts; the less of two, because what disturbs the machine only makes it
+/// longer.
+double time_of_a_round(NetworkProbe& probe, std::span<const NetworkProbe::Shift> messages, int bytes, int rounds) {
+  double out = std::numeric_limits<double>::infinity();
+  for (int batch = 0; batch < 2; ++batch) {
+    const std::vector<double> times = time_rounds(probe, messages, bytes, rounds / 2);
+    out = std::min(out, std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size()));
+  }
+  return out;
 }
 
-/// Of short messages, one to each of the next `messages` groups. Ranks are coupled: a late rank finds the messages of
-/// several rounds there already, and the others have waited for it. So it is the mean of the rounds that counts; the
-/// less of two, because what disturbs the machine only makes it longer.
+double time_long(NetworkProbe& probe, const Neighbours& neighbours) {
+  const NetworkProbe::Shift message{neighbours.to, neighbours.from};
+  return time_of_a_round(probe, std::span(&message, 1), kLongBytes, kLongRounds);
+}
+
+/// Of short messages, one to each of the next `messages` groups.
 double time_short(NetworkProbe& probe, const Level& level, std::size_t messages, int rounds) {
   std::vector<NetworkProbe::Shift> shifts;
   for (std::size_t d = 1; d <= messages; ++d) {
     const Neighbours neighbours = neighbours_of(probe.rank(), level, d);
     shifts.push_back({neighbours.to, neighbours.from});
   }
-  double out = std::numeric_limits<double>::infinity();
-  for (int batch = 0; batch < 2; ++batch) {
-    const std::vector<double> times = time_rounds(probe, shifts, kShortBytes, rounds / 2);
-    out = std::min(out, std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size()));
-  }
-  return out;
+  return time_of_a_round(probe, shifts, kShortBytes, rounds);
 }
 
 /// What a step of short messages takes on this rank.
