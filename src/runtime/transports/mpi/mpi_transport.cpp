@@ -590,7 +590,7 @@ void MpiTransport::wait() {
   }
   const std::int64_t silent_ns = now - silent_since_ns_;
   if (silent_ns < kYieldNs) {
-    sched_yield();
+    if (!courtesy_.may_yield() || !courtesy_.yield()) std::this_thread::sleep_for(kNap);
     return;
   }
   // With frames, ranks that have called different things wait for messages that never come.

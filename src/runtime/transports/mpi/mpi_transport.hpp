@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "runtime/arena.hpp"
+#include "runtime/courtesy.hpp"
 #include "runtime/transports/hybrid/hybrid_transport.hpp"
 #include "runtime/transports/mpi/admission.hpp"
 #include "runtime/transports/mpi/control.hpp"
@@ -198,6 +199,7 @@ class MpiTransport final : public MessageTransport {
   std::vector<MPI_Status> statuses_;
   bool has_progressed_ = true;
   std::int64_t silent_since_ns_ = 0;  ///< nothing has happened since
+  Courtesy courtesy_;
   std::int64_t sleep_ns_ = 0;
   std::int64_t last_begin_ns_ = 0;
   bool is_exchanging_ = false;

@@ -6,23 +6,29 @@
 #pragma once
 
 #include <mpi.h>
-#include <sched.h>
 
+#include <chrono>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "runtime/courtesy.hpp"
 #include "runtime/transports/mpi/mpi_call.hpp"
 
 namespace gar {
 
+/// Instead of a yield that would take long.
+inline constexpr std::chrono::microseconds kNap{20};
+
 inline void wait_politely(std::span<MPI_Request> requests) {
   int is_done = 0;
+  Courtesy courtesy;
   while (true) {
     check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &is_done, MPI_STATUSES_IGNORE),
               "MPI_Testall");
     if (is_done != 0) return;
-    sched_yield();
+    if (!courtesy.may_yield() || !courtesy.yield()) std::this_thread::sleep_for(kNap);
   }
 }
 inline void wait_politely(MPI_Request request) { wait_politely(std::span(&request, 1)); }

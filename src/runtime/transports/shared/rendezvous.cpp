@@ -272,7 +272,8 @@ std::shared_ptr<Segment> enter_segment(std::string_view name, int rank, int size
   }
   increase(segment->header().num_joined);
   try {
-    while (!wait_for(segment->header().num_joined, idx32(size), {}, kJoinSliceUs)) {
+    Patience at_once;
+    while (!wait_for(segment->header().num_joined, idx32(size), at_once, kJoinSliceUs)) {
       look_after_all(*segment, name, deadline, timeout_s);
     }
   } catch (const TransportError&) {

@@ -308,10 +308,11 @@ void SharedTransport::wait() {
   if (awaited.peer >= 0) agrees(awaited.peer);
   int slice_us = idle_ ? kFirstIdleUs : kSliceUs;
   bool is_there = wait_for(*awaited.signal, awaited.target, patience_, slice_us);
+  Patience at_once;
   for (int slept_us = slice_us; !is_there && slept_us < kSliceUs; slept_us += slice_us) {
     idle_();
     slice_us = std::min(2 * slice_us, kLongestIdleUs);
-    is_there = wait_for(*awaited.signal, awaited.target, {}, slice_us);
+    is_there = wait_for(*awaited.signal, awaited.target, at_once, slice_us);
   }
   if (!is_there) check_peers();
   awaited_ = {};

@@ -5,7 +5,6 @@
 #include "runtime/transports/shared/signal.hpp"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,14 +40,16 @@ void increase(Signal& signal) {
   if (signal.num_waiters.load(std::memory_order_seq_cst) != 0) wake(signal);
 }
 
-bool wait_for(Signal& signal, std::uint32_t target, const Patience& patience, int microseconds) {
+bool wait_for(Signal& signal, std::uint32_t target, Patience& patience, int microseconds) {
   for (int i = 0; i < patience.num_spins; ++i) {
     if (has_reached(signal, target)) return true;
     pause();
   }
-  for (int i = 0; i < patience.num_yields; ++i) {
-    if (has_reached(signal, target)) return true;
-    sched_yield();
+  if (patience.num_yields > 0 && patience.courtesy.may_yield()) {
+    for (int i = 0; i < patience.num_yields; ++i) {
+      if (has_reached(signal, target)) return true;
+      if (!patience.courtesy.yield()) break;
+    }
   }
   signal.num_waiters.fetch_add(1, std::memory_order_seq_cst);
   const std::uint32_t seen = signal.value.load(std::memory_order_seq_cst);

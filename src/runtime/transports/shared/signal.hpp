@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "runtime/courtesy.hpp"
+
 namespace gar {
 
 /// On a cache line of its own. The value only grows (and wraps around).
@@ -26,13 +28,14 @@ void raise(Signal& signal, std::uint32_t value);
 /// Adds 1 and wakes the threads that sleep on it.
 void increase(Signal& signal);
 
-/// How a waiting thread behaves before it sleeps.
+/// How a waiting thread behaves before it sleeps. One for each thread: it remembers what yields cost.
 struct Patience {
   int num_spins = 0;   ///< looks with a pause between them; for ranks that have a core each
-  int num_yields = 0;  ///< then looks after giving the core away
+  int num_yields = 0;  ///< then looks after giving the core away, where that pays
+  Courtesy courtesy{};
 };
 
 /// Waits until the target is reached or about this many microseconds have passed; returns whether it is reached.
-bool wait_for(Signal& signal, std::uint32_t target, const Patience& patience, int microseconds);
+bool wait_for(Signal& signal, std::uint32_t target, Patience& patience, int microseconds);
 
 }  // namespace gar

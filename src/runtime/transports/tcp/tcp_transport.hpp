@@ -29,6 +29,7 @@
 
 #include "runtime/admission.hpp"
 #include "runtime/arena.hpp"
+#include "runtime/courtesy.hpp"
 #include "runtime/transports/hybrid/hybrid_transport.hpp"
 #include "runtime/transports/mpi/frame.hpp"
 #include "runtime/transports/tcp/connection.hpp"
@@ -221,6 +222,7 @@ class TcpTransport final : public MessageTransport, private FrameSink {
   std::int64_t polled_ns_ = 0;
   bool has_come_ = false;  ///< in the last look
   bool has_progressed_ = true;
+  Courtesy courtesy_;
   std::int64_t silent_since_ns_ = 0;
   std::int64_t shown_ns_ = 0;   ///< last sign of life to all
   WireAbort heard_;             ///< the first that was heard

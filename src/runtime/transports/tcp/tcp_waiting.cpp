@@ -100,9 +100,10 @@ void TcpTransport::note_end(int rank) {
 }
 
 void TcpTransport::wait() {
-  for (int i = 0; i < options_.num_looks; ++i) {
+  const int num_looks = options_.num_looks > 0 && courtesy_.may_yield() ? options_.num_looks : 0;
+  for (int i = 0; i < num_looks; ++i) {
     if (poll()) return;
-    sched_yield();
+    if (!courtesy_.yield()) break;
   }
   const std::int64_t now = now_ns();
   check_peers(now);
