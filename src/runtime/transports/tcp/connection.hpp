@@ -81,7 +81,7 @@ class Connection {
   void close() { socket_ = File(); }
 
  private:
-  static constexpr std::size_t kStaging = 16 << 10;
+  static constexpr std::size_t kStaging = 24 << 10;  // messages of 16 KiB are read with their heads in one call
 
   struct Outgoing {
     FrameHead head;
