@@ -22,6 +22,7 @@
 
 #include "gar/decisions.hpp"
 #include "gar/errors.hpp"
+#include "gar/movement.hpp"
 #include "gar/plan.hpp"
 #include "gar/reduction.hpp"
 #include "gar/topology.hpp"
@@ -193,6 +194,41 @@ class Communicator {
   }
   /// No rank returns before every rank has called it.
   void barrier();
+
+  /// An operation that no plan is made for; complete when this returns. In host memory only, here and below.
+  void move(const MovementCall& call);
+  /// Non-blocking, as start() above.
+  [[nodiscard]] Request start_move(const MovementCall& call, Completion on_complete = {});
+  /// Every rank gets the root's vector.
+  void broadcast(void* data, std::int64_t count, DataType type, int root) {
+    move({.movement = Movement::kBroadcast, .in = data, .out = data, .count = count, .type = type, .root = root});
+  }
+  /// The root gets in of all ranks combined. Its `out` may be its `in`; that of the others means nothing.
+  void reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op, int root) {
+    move({Movement::kReduce, in, out, count, type, op, root});
+  }
+  /// Rank r gets block r of the root's `in`, which means nothing on the others. The root's `out` may be its block.
+  void scatter(const void* in, void* out, std::int64_t block_count, DataType type, int root) {
+    move({Movement::kScatter, in, out, block_count, type, ReduceOp::kSum, root});
+  }
+  /// The root gets the blocks of all ranks. Its `in` may be its block of `out`, which means nothing on the others.
+  void gather(const void* in, void* out, std::int64_t block_count, DataType type, int root) {
+    move({Movement::kGather, in, out, block_count, type, ReduceOp::kSum, root});
+  }
+  /// Block r of `out` becomes this rank's block of rank r's `in`. Blocks of different lengths: MovementCall::in_counts.
+  void all_to_all(const void* in, void* out, std::int64_t block_count, DataType type) {
+    move({Movement::kAllToAll, in, out, block_count, type});
+  }
+  /// Between two ranks, which are the whole communicator: the other one calls receive() with the same count and type.
+  /// Returns when the data have left. Two ranks that both send first wait for each other in vain; a communicator for
+  /// each direction avoids that.
+  void send(const void* data, std::int64_t count, DataType type) {
+    move({Movement::kTransfer, data, nullptr, count, type, ReduceOp::kSum, rank()});
+  }
+  /// The other end of send().
+  void receive(void* data, std::int64_t count, DataType type) {
+    move({Movement::kTransfer, nullptr, data, count, type, ReduceOp::kSum, 1 - rank()});
+  }
 
   /// As run() with a stream.
   void all_reduce(const void* in, void* out, std::int64_t count, DataType type, ReduceOp op, Stream stream) {

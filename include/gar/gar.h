@@ -139,6 +139,26 @@ gar_status gar_all_gather(gar_comm* comm, const void* in, void* out, int64_t blo
 /// No rank returns before every rank has called it.
 gar_status gar_barrier(gar_comm* comm);
 
+/// The root's `count` elements at `data` to every rank. On host memory only, here and below.
+gar_status gar_broadcast(gar_comm* comm, void* data, int64_t count, gar_type type, int root);
+/// The root's out = in of all ranks combined. On the root `in` may be GAR_IN_PLACE; on the others `out` may be NULL.
+gar_status gar_reduce_to(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op, int root);
+/// Rank r gets block r of the root's `in`, which may be NULL on the others. The root's `out` may be its block of `in`.
+gar_status gar_scatter(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type, int root);
+/// The root's out = the blocks of all ranks in the order of ranks. On the root `in` may be GAR_IN_PLACE: it lies in its
+/// block of `out`; on the others `out` may be NULL.
+gar_status gar_gather(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type, int root);
+/// Block r of `out` becomes this rank's block of rank r's `in`.
+gar_status gar_all_to_all(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type);
+/// The same with blocks of different lengths, which follow each other: in_counts[r] elements for rank r, and
+/// out_counts[r] from it.
+gar_status gar_all_to_all_v(gar_comm* comm, const void* in, const int64_t* in_counts, void* out,
+                            const int64_t* out_counts, gar_type type);
+/// On a communicator of two ranks: the other one calls gar_receive with the same count and type.
+gar_status gar_send(gar_comm* comm, const void* data, int64_t count, gar_type type);
+/// The other end of gar_send.
+gar_status gar_receive(gar_comm* comm, void* data, int64_t count, gar_type type);
+
 /// On communicators of gar/gar_cuda.h: gar_all_reduce in the order of `stream`, a cudaStream_t (NULL: CUDA's default
 /// stream); returns when the operation is in the stream. GAR_ERROR_ARGUMENT on communicators for host memory.
 gar_status gar_all_reduce_on_stream(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op,
@@ -163,6 +183,26 @@ gar_status gar_reduce_scatter_start(gar_comm* comm, const void* in, void* out, i
 /// gar_all_gather that returns at once.
 gar_status gar_all_gather_start(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
                                 gar_request** request);
+
+/// gar_broadcast that returns at once.
+gar_status gar_broadcast_start(gar_comm* comm, void* data, int64_t count, gar_type type, int root,
+                               gar_request** request);
+/// gar_reduce_to that returns at once.
+gar_status gar_reduce_to_start(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op,
+                               int root, gar_request** request);
+/// gar_scatter that returns at once.
+gar_status gar_scatter_start(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type, int root,
+                             gar_request** request);
+/// gar_gather that returns at once.
+gar_status gar_gather_start(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type, int root,
+                            gar_request** request);
+/// gar_all_to_all that returns at once.
+gar_status gar_all_to_all_start(gar_comm* comm, const void* in, void* out, int64_t block_count, gar_type type,
+                                gar_request** request);
+/// gar_send that returns at once.
+gar_status gar_send_start(gar_comm* comm, const void* data, int64_t count, gar_type type, gar_request** request);
+/// gar_receive that returns at once.
+gar_status gar_receive_start(gar_comm* comm, void* data, int64_t count, gar_type type, gar_request** request);
 
 /// Plans a gar_all_reduce that gar_request_start runs, as often as needed.
 gar_status gar_all_reduce_prepare(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op,

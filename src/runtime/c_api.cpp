@@ -98,17 +98,9 @@ CommunicatorOptions communicator_options(const gar_options* options, const char*
   return result;
 }
 
-namespace {
-
 Communicator& communicator_of(gar_comm* comm, const char* function) {
   require(comm != nullptr, function, "`comm` is NULL; expected a communicator that a gar_comm_create_* function made");
   return comm->communicator;
-}
-
-Request& request_of(gar_request* request, const char* function) {
-  require(request != nullptr, function,
-          "`request` is NULL; expected what a gar_*_start or gar_*_prepare function made");
-  return request->request;
 }
 
 DataType checked_type(gar_type type, const char* function) {
@@ -121,6 +113,14 @@ ReduceOp checked_op(gar_op op, const char* function) {
   require(op >= 0 && op < kNumReduceOps, function,
           "`op` is " + std::to_string(op) + "; expected GAR_SUM (0) to GAR_LXOR (9)");
   return static_cast<ReduceOp>(op);
+}
+
+namespace {
+
+Request& request_of(gar_request* request, const char* function) {
+  require(request != nullptr, function,
+          "`request` is NULL; expected what a gar_*_start or gar_*_prepare function made");
+  return request->request;
 }
 
 void check_count(std::int64_t count, const char* name, const char* function) {

@@ -43,6 +43,11 @@ void require(bool condition, const char* function, const std::string& message);
 /// What the processes of a host need to find each other. Throws InvalidArgument.
 void require_name(const char* name, gar_comm** comm, const char* function);
 
+/// Throw InvalidArgument in the name of `function`.
+Communicator& communicator_of(gar_comm* comm, const char* function);
+DataType checked_type(gar_type type, const char* function);
+ReduceOp checked_op(gar_op op, const char* function);
+
 /// NULL: the defaults. Reads the files that the options name.
 CommunicatorOptions communicator_options(const gar_options* options, const char* function);
 

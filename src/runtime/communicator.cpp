@@ -87,6 +87,7 @@ int Communicator::size() const { return impl_->engine->size(); }
 
 void Communicator::run(const CollectiveCall& call) { impl_->engine->run(call); }
 void Communicator::run(const CollectiveCall& call, Stream stream) { impl_->engine->run(call, stream); }
+void Communicator::move(const MovementCall& call) { impl_->engine->move(call); }
 void Communicator::barrier() { impl_->engine->barrier(); }
 void Communicator::synchronize(Stream stream) { impl_->engine->synchronize(stream); }
 
@@ -98,6 +99,14 @@ Request Communicator::prepare(const CollectiveCall& call, Completion on_complete
 
 Request Communicator::start(const CollectiveCall& call, Completion on_complete) {
   Request request = make_request(call, std::move(on_complete));
+  request.start();
+  return request;
+}
+
+Request Communicator::start_move(const MovementCall& call, Completion on_complete) {
+  auto task = impl_->engine->task_of(call);
+  task->on_complete = std::move(on_complete);
+  Request request(std::make_shared<Request::Impl>(Request::Impl{impl_->engine, std::move(task)}));
   request.start();
   return request;
 }

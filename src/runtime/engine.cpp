@@ -187,7 +187,7 @@ void Engine::run_path(const CollectiveCall& call, const Path& path, std::optiona
     if (call.count > 0 && call.in != call.out) copy(call.out, call.in, in_bytes(call, 1));
     return;
   }
-  if (call.count == 0 && transport_->max_exchange_bytes() == 0 && device_ == nullptr) {
+  if (call.count == 0 && !path.moving && transport_->max_exchange_bytes() == 0 && device_ == nullptr) {
     run_nothing(call);
     return;
   }
@@ -204,7 +204,9 @@ void Engine::run_path(const CollectiveCall& call, const Path& path, std::optiona
       }
     };
     // On the stack: a short operation takes less than a microsecond.
-    if (path.explored) {
+    if (path.moving) {
+      finish(Moving(*this, call, path));
+    } else if (path.explored) {
       finish(Explored(*this, call, path.explored));
     } else {
       finish(Running(*this, call, path, stream));
@@ -258,6 +260,10 @@ void Engine::run_call(const CollectiveCall& call, bool explores, std::optional<S
     run_path(call, path);
     return;
   }
+  dispatch(call, path, stream);
+}
+
+void Engine::dispatch(const CollectiveCall& call, const Path& path, std::optional<Stream> stream) {
   if (!stream && !transport_->allows_threads() && queue_.empty() && !is_blocked_) {
     is_blocked_ = true;  // for what goes on meanwhile
     const Unblock unblock(is_blocked_);

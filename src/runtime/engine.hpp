@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "gar/communicator.hpp"
+#include "gar/movement.hpp"
 #include "runtime/choice.hpp"
 #include "runtime/executor.hpp"
 #include "runtime/exploration.hpp"
@@ -39,6 +40,7 @@ struct Path {
   bool is_reproducible = false;              ///< built from several calls
   bool is_native = false;                    ///< the MPI library's own
   std::shared_ptr<ExploredClass> explored;   ///< which way it takes is decided when it runs
+  std::shared_ptr<const MovementCall> moving;  ///< it is no collective, but this
   std::shared_ptr<const PlanReport> report;
   std::uint64_t last_use = 0;
 };
@@ -78,6 +80,8 @@ class Engine {
 
   /// With a stream (on a GPU) it returns when the operation is in the stream, otherwise when it is complete.
   void run(const CollectiveCall& call, std::optional<Stream> stream = std::nullopt);
+  /// The same for a movement (engine_moving.cpp).
+  void move(const MovementCall& call);
   /// No rank returns before every rank has called it.
   void barrier();
   /// On a GPU: returns when everything in the stream is done.
@@ -96,6 +100,8 @@ class Engine {
     std::exception_ptr error;  ///< guarded by the engine's mutex
   };
   void start(const std::shared_ptr<Task>& task);
+  /// For a movement. Throws InvalidArgument.
+  [[nodiscard]] std::shared_ptr<Task> task_of(const MovementCall& call) const;
   /// Completes what is under way; afterwards nothing can be started.
   void close();
   bool test(Task& task);
@@ -116,12 +122,16 @@ class Engine {
   };
   class Running;
   class Explored;
+  class Moving;
 
   void drain();
   /// An operation has failed here: tells the other ranks, and nothing runs any more.
   void give_up(std::string_view reason) noexcept;
   void run_path(const CollectiveCall& call, const Path& path, std::optional<Stream> stream = std::nullopt);
   void run_call(const CollectiveCall& call, bool explores, std::optional<Stream> stream);
+  /// Runs it when what is under way is complete.
+  void dispatch(const CollectiveCall& call, const Path& path, std::optional<Stream> stream);
+  void check(const MovementCall& call) const;
   /// A call of an explored class that carries no word runs at once, without being looked at from all sides. False: it
   /// is another one.
   bool run_plainly(const CollectiveCall& call);

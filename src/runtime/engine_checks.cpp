@@ -12,7 +12,22 @@ std::string_view name_of(Collective collective) {
                                                     : "all_gather";
 }
 
+int code_of(const Signature& signature) {
+  return signature.movement ? 3 + static_cast<int>(*signature.movement) : static_cast<int>(signature.collective);
+}
+
+void set_code(Signature& signature, int code) {
+  signature.movement.reset();
+  signature.collective = Collective::kAllReduce;
+  if (code >= 3) {
+    signature.movement = static_cast<Movement>(code - 3);
+  } else {
+    signature.collective = static_cast<Collective>(code);
+  }
+}
+
 std::string describe(const Signature& signature) {
+  if (signature.movement) return describe_movement(signature);
   if (signature.collective == Collective::kAllGather) {
     return fmt::format("all_gather of {} {}", signature.count, to_string(signature.type));
   }

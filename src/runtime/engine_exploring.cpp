@@ -37,6 +37,7 @@ ExploredCandidate plan_candidate(const ChosenPlan& chosen, int size_class) {
 }  // namespace
 
 std::unique_ptr<Engine::Advancing> Engine::begin(const CollectiveCall& call, const Path& path) {
+  if (path.moving) return std::make_unique<Moving>(*this, call, path);
   if (path.explored) return std::make_unique<Explored>(*this, call, path.explored);
   return std::make_unique<Running>(*this, call, path);
 }

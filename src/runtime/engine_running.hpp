@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/engine.hpp"
+#include "runtime/movement.hpp"
 
 namespace gar {
 
@@ -40,6 +41,28 @@ class Engine::Running final : public Advancing {
   std::optional<Execution> execution_;
   std::vector<const std::byte*> exchanged_;  ///< of every rank, where the transport gathers
   bool has_met_ = false;
+};
+
+/// A movement: all ranks meet, then each runs its program.
+class Engine::Moving final : public Advancing {
+ public:
+  Moving(Engine& engine, const CollectiveCall& call, const Path& path);
+  bool advance() override;
+  [[nodiscard]] bool waits_elsewhere() const override { return false; }
+
+ private:
+  [[nodiscard]] BlockCounts counts() const;
+  void move();
+
+  Engine& engine_;
+  CollectiveCall call_;
+  std::shared_ptr<const MovementCall> movement_;
+  MovementPlace place_;
+  std::vector<std::int64_t> told_;     ///< lengths of this rank's blocks, where they differ
+  std::vector<const std::byte*> met_;  ///< what every rank has told
+  bool has_met_ = false;
+  Schedule schedule_;
+  std::optional<Execution> execution_;
 };
 
 /// A call whose way is measured (exploration.hpp).

@@ -63,9 +63,9 @@ bool Execution::open_chunks() {
     // The input is never written; views have one type for both spaces.
     flight.input = {const_cast<std::byte*>(in_) + begin, stride};  // NOLINT(*-const-cast)
     flight.work = {out_ + begin, stride};
-    if (schedule_.plan->plan.collective == Collective::kReduceScatter) {
-      const std::int64_t block = schedule_.program(0).block_count * schedule_.element_size;
-      flight.work = {scratch_ + flight.slot * schedule_.num_blocks * block, block};
+    if (schedule_.slot_scratch_bytes > 0) {
+      flight.work = {scratch_ + flight.slot * schedule_.slot_scratch_bytes,
+                     schedule_.slot_scratch_bytes / schedule_.num_blocks};
     }
     if (!transport_.try_open(flight)) return has_opened;
     prologue(chunk);
@@ -136,7 +136,7 @@ std::byte* Execution::block_of(const Chunk& chunk, const std::byte* base, std::i
 }
 
 void Execution::prologue(const Chunk& chunk) {
-  if (schedule_.plan->plan.collective != Collective::kAllGather) return;
+  if (schedule_.collective != Collective::kAllGather) return;
   const std::byte* in = block_of(chunk, in_, 0);
   std::byte* out = block_of(chunk, out_, transport_.rank());
   if (in == out) return;
@@ -145,7 +145,7 @@ void Execution::prologue(const Chunk& chunk) {
 }
 
 void Execution::epilogue(const Chunk& chunk) {
-  if (schedule_.plan->plan.collective != Collective::kReduceScatter) return;
+  if (schedule_.collective != Collective::kReduceScatter) return;
   const Part part{Space::kWork, transport_.rank(), 0, chunk.flight.program->block_count};
   compute_.copy(block_of(chunk, out_, 0), address(chunk.flight.work, part, schedule_.element_size),
                 part.count * schedule_.element_size, stores_);

@@ -95,6 +95,7 @@ Schedule make_schedule(std::shared_ptr<const IndexedPlan> plan, int rank, std::i
   Schedule out;
   const Plan& p = plan->plan;
   const PlanIndex& index = plan->index;
+  out.collective = p.collective;
   out.num_blocks = p.collective == Collective::kAllReduce ? 1 : p.num_ranks;
   out.block_count = count;
   out.element_size = element_size;
@@ -120,13 +121,15 @@ Schedule make_schedule(std::shared_ptr<const IndexedPlan> plan, int rank, std::i
     find_peer_memory(index, rank, out.full);
     find_peer_memory(index, rank, out.last);
   }
+  if (p.collective == Collective::kReduceScatter) {
+    out.slot_scratch_bytes = out.num_blocks * out.program(0).block_count * element_size;
+  }
   out.fingerprint = mix_all(out.plan->fingerprint, {out.num_chunks, out.chunk_block_count});
   return out;
 }
 
 std::int64_t scratch_bytes(const Schedule& schedule, const TransportLimits& limits) {
-  if (schedule.plan->plan.collective != Collective::kReduceScatter) return 0;
-  return schedule.num_blocks * schedule.program(0).block_count * schedule.element_size * limits.num_slots;
+  return schedule.slot_scratch_bytes * limits.num_slots;
 }
 
 }  // namespace gar

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "runtime/program.hpp"
 #include "runtime/transport.hpp"
@@ -20,7 +21,8 @@ struct IndexedPlan {
 
 /// One rank's chunk programs for vectors of one length.
 struct Schedule {
-  std::shared_ptr<const IndexedPlan> plan;
+  std::shared_ptr<const IndexedPlan> plan;         ///< null: a movement (runtime/movement.hpp)
+  Collective collective = Collective::kAllReduce;  ///< what is read where, and written
   std::int64_t num_blocks = 1;
   std::int64_t block_count = 0;  ///< elements of a block of the whole vector
   std::int64_t num_chunks = 1;
@@ -28,9 +30,14 @@ struct Schedule {
   std::int64_t element_size = 1;
   ChunkProgram full;  ///< of every chunk but the last
   ChunkProgram last;
+  std::vector<ChunkProgram> each;       ///< instead of these two, where all chunks differ
+  std::int64_t slot_scratch_bytes = 0;  ///< what a chunk reduces in, where that is not the user's output
   std::uint64_t fingerprint = 0;
 
-  [[nodiscard]] const ChunkProgram& program(std::int64_t chunk) const { return chunk + 1 < num_chunks ? full : last; }
+  [[nodiscard]] const ChunkProgram& program(std::int64_t chunk) const {
+    if (!each.empty()) return each[static_cast<std::size_t>(chunk)];
+    return chunk + 1 < num_chunks ? full : last;
+  }
 };
 
 /// Cuts vectors of `count` elements (in a block, for ReduceScatter and AllGather) as the plan and the transport want
@@ -38,7 +45,8 @@ struct Schedule {
 Schedule make_schedule(std::shared_ptr<const IndexedPlan> plan, int rank, std::int64_t count, std::int64_t element_size,
                        const TransportLimits& limits);
 
-/// What ReduceScatter reduces in, all slots together; 0 for the others.
+/// What a ReduceScatter reduces in, and a rank in the middle of a reduction to one rank, all slots together; 0 for the
+/// others.
 std::int64_t scratch_bytes(const Schedule& schedule, const TransportLimits& limits);
 
 }  // namespace gar

@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "gar/communicator.hpp"
+#include "gar/movement.hpp"
 #include "gar/planner.hpp"
 #include "gar/reduction.hpp"
 #include "runtime/compute.hpp"
@@ -36,11 +37,18 @@ struct Signature {
   std::int64_t count = 0;  ///< elements (of a block, for ReduceScatter and AllGather)
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  std::uint64_t plan = 0;  ///< fingerprint of the plan and its chunking
+  std::uint64_t plan = 0;  ///< fingerprint of the plan and its chunking; of a movement: its root
+  /// This instead of the collective.
+  std::optional<Movement> movement;
   bool operator==(const Signature&) const = default;
 };
+/// The collective or movement as a number, and back. 0 to kNumSignatureCodes - 1.
+inline constexpr int kNumSignatureCodes = 3 + kNumMovements;
+int code_of(const Signature& signature);
+void set_code(Signature& signature, int code);
 /// "all_reduce of 100 float32, sum"
 std::string describe(const Signature& signature);
+std::string describe_movement(const Signature& signature);
 /// Says in which way `theirs` differs from `ours`: "rank 3 called all_reduce of 100 float32, sum; rank 0 called ..."
 std::string describe_mismatch(const Signature& ours, int our_rank, const Signature& theirs, int their_rank);
 

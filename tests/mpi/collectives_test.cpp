@@ -4,6 +4,7 @@
 #include <random>
 
 #include "mpi/mpi_test.hpp"
+#include "support/movement_cases.hpp"
 #include "support/plans.hpp"
 
 namespace {
@@ -55,6 +56,14 @@ int main(int argc, char** argv) {
       run_cases(test, communicator, seed(next_seed++));
     });
   }
+  test.part(path + ", movements", [&] {
+    Communicator communicator = mpi_communicator(MPI_COMM_WORLD, {}, parse_path(path));
+    const std::uint64_t first = seed(next_seed++);
+    for (const MoveCase& c : move_cases(test.size(), first)) {
+      run_move(communicator, c, first + static_cast<std::uint64_t>(c.count));
+      test.compared();
+    }
+  });
   // Owners of several pieces get several messages from every rank in one step.
   for (std::uint64_t i = 0; i < 6; ++i) {
     std::mt19937_64 random(seed(1000 + i));  // the same plans on all ranks

@@ -21,6 +21,44 @@ enum { kNumRanks = 4, kCount = 100003 };
     }                                                                                                             \
   } while (0)
 
+/* What has no plan, on vectors of kCount elements. */
+static void move(gar_comm* comm, int rank, int64_t* values, int64_t* out) {
+  enum { kBlock = kCount / kNumRanks };
+  const int64_t counts[kNumRanks] = {1, 2, 3, 4}; /* rank r gets as many from every rank */
+  const int64_t own[kNumRanks] = {rank + 1, rank + 1, rank + 1, rank + 1};
+  gar_request* request = NULL;
+  for (int i = 0; i < kCount; ++i) {
+    values[i] = 1000 * rank + i % 1000;
+    out[i] = -1;
+  }
+  EXPECT(gar_reduce_to(comm, values, rank == 2 ? out : NULL, kCount, GAR_INT64, GAR_MAX, 2) == GAR_OK);
+  EXPECT(out[1234] == (rank == 2 ? 3234 : -1));
+  EXPECT(gar_broadcast(comm, out, kCount, GAR_INT64, 2) == GAR_OK && out[1234] == 3234);
+  EXPECT(gar_scatter(comm, rank == 1 ? values : NULL, out, kBlock, GAR_INT64, 1) == GAR_OK);
+  EXPECT(out[5] == 1000 + (rank * kBlock + 5) % 1000);
+  EXPECT(gar_gather_start(comm, values, rank == 0 ? out : NULL, kBlock, GAR_INT64, 0, &request) == GAR_OK);
+  EXPECT(gar_request_wait(request) == GAR_OK);
+  gar_request_free(request);
+  for (int r = 0; rank == 0 && r < kNumRanks; ++r) {
+    EXPECT(out[r * kBlock + 7] == 1000 * r + 7);
+  }
+  EXPECT(gar_all_to_all(comm, values, out, kBlock, GAR_INT64) == GAR_OK);
+  for (int r = 0; r < kNumRanks; ++r) {
+    EXPECT(out[r * kBlock + 9] == 1000 * r + (rank * kBlock + 9) % 1000);
+  }
+  EXPECT(gar_all_to_all_v(comm, values, counts, out, own, GAR_INT64) == GAR_OK);
+  for (int r = 0; r < kNumRanks; ++r) {
+    EXPECT(out[r * (rank + 1)] == 1000 * r + rank * (rank + 1) / 2); /* 1 + 2 + ... elements are for ranks before */
+  }
+  if (rank == 3) {
+    EXPECT(gar_send(comm, values, 1, GAR_INT64) == GAR_ERROR_ARGUMENT);
+    EXPECT(strstr(gar_last_error(), "expected one of 2") != NULL);
+    EXPECT(gar_broadcast(comm, out, 1, GAR_INT64, kNumRanks) == GAR_ERROR_ARGUMENT);
+    EXPECT(gar_gather(comm, GAR_IN_PLACE, out, 1, GAR_INT64, 0) == GAR_ERROR_ARGUMENT);
+  }
+  EXPECT(gar_barrier(comm) == GAR_OK);
+}
+
 static void work(gar_comm* comm, int rank) {
   static const int64_t kSum = kNumRanks * (kNumRanks - 1) / 2;
   int64_t* values = malloc(kCount * sizeof *values);
@@ -61,6 +99,8 @@ static void work(gar_comm* comm, int rank) {
     EXPECT(gar_barrier(comm) == GAR_OK);
   }
   gar_request_free(request);
+
+  move(comm, rank, values, out);
   free(out);
   free(values);
 }

@@ -34,7 +34,7 @@ declare -A home=(
   [explain]=explain [explain_topology]=explain [explain_simulation]=explain [explain_profile]=explain [explain_nccl]=explain
   [documents]=documents
   [ask]=ask [report]=report [plot]=report
-  [reduction]=runtime [communicator]=runtime [mpi]=runtime [mpi_library]=runtime [cuda]=runtime [nccl]=runtime [tcp]=runtime [store]=runtime
+  [reduction]=runtime [movement]=runtime [communicator]=runtime [mpi]=runtime [mpi_library]=runtime [cuda]=runtime [nccl]=runtime [tcp]=runtime [store]=runtime
 )
 # Folder of the command line program: the folders of it that it may use.
 declare -A app_uses=(

@@ -16,7 +16,7 @@ bool is_below(std::int32_t value, int limit) { return value >= 0 && value < limi
 
 /// Could a rank have sent this?
 bool is_meaningful(const WireSignature& wire) {
-  return wire.count >= 0 && is_below(wire.collective, static_cast<int>(Collective::kAllGather) + 1) &&
+  return wire.count >= 0 && is_below(wire.collective, kNumSignatureCodes) &&
          is_below(wire.type, kNumDataTypes) && is_below(wire.op, kNumReduceOps);
 }
 
@@ -26,7 +26,7 @@ WireSignature to_wire(const Signature& signature, int rank) {
   return {signature.sequence,
           signature.count,
           signature.plan,
-          static_cast<std::int32_t>(signature.collective),
+          code_of(signature),
           static_cast<std::int32_t>(signature.type),
           static_cast<std::int32_t>(signature.op),
           rank};
@@ -39,12 +39,14 @@ Signature read_signature(std::span<const std::byte> bytes, int sender) {
   if (!is_whole || !is_meaningful(wire) || wire.rank != sender) {
     throw TransportError(fmt::format("rank {} has sent a message that no rank sends", sender));
   }
-  return {.sequence = wire.sequence,
-          .collective = static_cast<Collective>(wire.collective),
-          .count = wire.count,
-          .type = static_cast<DataType>(wire.type),
-          .op = static_cast<ReduceOp>(wire.op),
-          .plan = wire.plan};
+  Signature out;
+  set_code(out, wire.collective);
+  out.sequence = wire.sequence;
+  out.count = wire.count;
+  out.type = static_cast<DataType>(wire.type);
+  out.op = static_cast<ReduceOp>(wire.op);
+  out.plan = wire.plan;
+  return out;
 }
 
 WireAbort make_abort(int origin, std::string_view reason) noexcept {

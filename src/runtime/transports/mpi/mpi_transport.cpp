@@ -83,7 +83,7 @@ MPI_Request start_once(const MpiMessage& message, MPI_Comm comm) {
 std::uint64_t hash_of(const Signature& signature) {
   std::uint64_t hash = signature.plan;
   for (const std::int64_t value :
-       {signature.count, static_cast<std::int64_t>(signature.collective), static_cast<std::int64_t>(signature.type),
+       {signature.count, static_cast<std::int64_t>(code_of(signature)), static_cast<std::int64_t>(signature.type),
         static_cast<std::int64_t>(signature.op)}) {
     hash = mix_in(hash, value);
   }

@@ -37,7 +37,7 @@ std::int64_t now_ns() {
 
 std::array<std::uint64_t, 4> pack(const Signature& s) {
   return {static_cast<std::uint64_t>(s.count), s.plan,
-          static_cast<std::uint64_t>(s.collective) | static_cast<std::uint64_t>(s.type) << 8U |
+          static_cast<std::uint64_t>(code_of(s)) | static_cast<std::uint64_t>(s.type) << 8U |
               static_cast<std::uint64_t>(s.op) << 16U,
           0};
 }
@@ -47,7 +47,7 @@ Signature unpack(std::uint64_t sequence, const std::array<std::uint64_t, 4>& wor
   s.sequence = sequence;
   s.count = static_cast<std::int64_t>(words[0]);
   s.plan = words[1];
-  s.collective = static_cast<Collective>(words[2] & 0xffU);
+  set_code(s, static_cast<int>(words[2] & 0xffU));
   s.type = static_cast<DataType>(words[2] >> 8U & 0xffU);
   s.op = static_cast<ReduceOp>(words[2] >> 16U & 0xffU);
   return s;
@@ -55,7 +55,7 @@ Signature unpack(std::uint64_t sequence, const std::array<std::uint64_t, 4>& wor
 
 /// Could a rank have called this?
 bool is_meaningful(const Signature& s) {
-  return s.count >= 0 && static_cast<int>(s.collective) <= static_cast<int>(Collective::kAllGather) &&
+  return s.count >= 0 && code_of(s) < kNumSignatureCodes &&
          static_cast<int>(s.type) < kNumDataTypes && static_cast<int>(s.op) < kNumReduceOps;
 }
 
