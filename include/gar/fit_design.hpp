@@ -22,7 +22,7 @@ struct FitSizes {
 
 /// What can be measured here, and what is asked for.
 struct FitScope {
-  bool has_messages = false;  ///< ranks send messages through MPI, so that x-to-1 can be measured
+  bool has_messages = false;  ///< ranks send messages, so that x-to-1 can be measured
   bool has_native = false;    ///< the MPI library's own AllReduce can be held against ours
   bool is_validated = false;  ///< also measure held-out cases
   /// There is incast: receivers that admit this many senders at once are also measured, and held-out cases are about

@@ -12,6 +12,14 @@ cd "$work"
 all_measured() { python3 "$golden/fit_check.py" "$1" 3; }
 measures 4 all_measured measured.json "$gar" fit --local 3
 
+# Over TCP ranks send messages: several to one is measured, too.
+messages_measured() { python3 "$golden/fit_check.py" "$1" 3 messages && grep -q '"transport": "tcp"' "$1"; }
+if limited "$gar" bench --local 2 --transport tcp --sizes 8 -n 1 -w 0 >out.txt 2>err.txt; then
+  measures 4 messages_measured tcp.json "$gar" fit --local 3 --transport tcp --sizes 4kB,100kB
+else
+  grep -q OpenSSL err.txt || fail "gar bench over TCP: $(cat err.txt)"
+fi
+
 # A budget that is too short is refused, with one that would do.
 code=0
 limited "$gar" fit --local 3 --budget 20ms >out.txt 2>err.txt || code=$?

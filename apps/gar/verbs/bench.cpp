@@ -171,7 +171,7 @@ int run(const BenchArgs& args, const Context& context) {
     RankStart start = rank_start(job, config.local.value_or(std::max(num_cores(), 2)));
     start.needs_mpi = config.has_native() || config.transport == TransportKind::kMpi;
     start.check = [&](int num_ranks) { check_ranks(config, num_ranks); };
-    if (!job || job->rank == 0) check_writable("--html", args.html);
+    if (is_first_rank(config, job)) check_writable("--html", args.html);
     if (!job && !is_rank_over_tcp(config)) check_here(config, start.num_ranks);
     return run_ranks(config, start, [&](World& world) { return run_rank(world, config, args.html, context); });
   });

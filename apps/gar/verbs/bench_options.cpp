@@ -316,10 +316,10 @@ TransportKind parse_transport(const std::string& text, Device device) {
           fmt::format("--transport {} cannot be combined with --device cuda; expected auto cuda-ipc nccl", text));
     }
   } else if (is_for_gpus(out)) {
-    throw UsageError(
-        fmt::format("--transport {} is for --device cuda; without that expected auto shm mpi, and threads "
-                    "tcp shm+tcp in gar bench",
-                    text));
+    throw UsageError(fmt::format(
+        "--transport {} is for --device cuda; without that expected auto shm mpi tcp shm+tcp, and threads in gar "
+        "bench",
+        text));
   }
   return out;
 }

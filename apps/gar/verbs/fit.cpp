@@ -143,10 +143,14 @@ int measure_and_fit(const FitWays& ways, const std::optional<MpiJob>& job) {
   const bool is_cuda = config.device == Device::kCuda;
   RankStart start = rank_start(job, config.local.value_or(is_cuda ? 1 : std::max(num_cores(), 2)));
   start.has_common_errors = true;  // a topology that does not fit the hosts
-  if (!job) {
+  if (is_rank_over_tcp(config)) {
+    start.check = [](int num_ranks) {
+      if (num_ranks < 2) throw UsageError("gar fit needs at least two ranks, and WORLD_SIZE says one");
+    };
+  } else if (!job) {
     check_topology_size(config, start.num_ranks);
     start.needs_mpi = config.mpi || config.transport == TransportKind::kMpi ||
-                      (!is_cuda && config.is_validated && has_mpi(std::nullopt));
+                      (!is_cuda && !is_tcp(config.transport) && config.is_validated && has_mpi(std::nullopt));
   }
   Context shown = ways.context;
   // An mpirun may give ranks a terminal of its own, whatever it does with their output.
@@ -158,7 +162,7 @@ int run(const FitArgs& args, const Context& context) {
   return run_once_or_in_job([&](const std::optional<MpiJob>& job) {
     const FitConfig config = parse_fit(args);
     prepare_ranks(config, job);
-    const bool is_first = !job || job->rank == 0;
+    const bool is_first = is_first_rank(config, job);
     if (is_first) {
       check_writable("-o", config.output);
       check_writable("--save", config.save);
@@ -183,6 +187,8 @@ void add_fit(CLI::App& program, Context& context) {
                {{"the ranks of a cluster, for five minutes", "mpirun -n 16 gar fit --budget 5min -o profile.json"},
                 {"4 processes of this host, and how well what was not fitted is predicted",
                  "gar fit --local 4 --budget 60s --validate -o profile.json"},
+                {"the ranks of a job without MPI (RANK, WORLD_SIZE, ...), over TCP",
+                 "gar fit --transport tcp --budget 5min -o profile.json"},
                 {"a GPU's memory, and how 4 processes that share it reach each other's",
                  "gar fit --device cuda --local 4 -o h200.json"},
                 {"keep what was measured, and fit several launches together",

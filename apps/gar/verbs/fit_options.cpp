@@ -95,12 +95,12 @@ void add_fit_options(CLI::App& verb, FitArgs& args) {
   add_device_option(verb, args.device,
                     "Whose memory is measured; cuda: a GPU's, and with --local what connects ranks on the GPUs of this "
                     "host");
-  verb.add_option(
-          "--transport", args.transport,
-          "What connects the ranks; auto: shared memory, MPI between hosts; cuda-ipc (auto there) and nccl with "
-          "--device cuda")
+  verb.add_option("--transport", args.transport,
+                  "What connects the ranks; auto: shared memory, MPI between hosts; tcp and shm+tcp: without MPI; "
+                  "cuda-ipc (auto "
+                  "there) and nccl with --device cuda")
       ->type_name("T")
-      ->check(CLI::IsMember({"auto", "shm", "mpi", "cuda-ipc", "nccl"}))
+      ->check(CLI::IsMember({"auto", "shm", "mpi", "tcp", "shm+tcp", "cuda-ipc", "nccl"}))
       ->capture_default_str();
   verb.add_option("--mpi", args.mpi, "Which MPI --local starts when --validate or --transport mpi needs one")
       ->type_name("M")
@@ -179,6 +179,9 @@ FitConfig parse_fit(const FitArgs& args) {
   out.transport = parse_transport(args.transport, out.device);
   if (!args.mpi.empty()) out.mpi = args.mpi == "mpich" ? MpiLibrary::kMpich : MpiLibrary::kOpenMpi;
   if (out.device == Device::kCuda) check_cuda_flags(args, out);
+  if (is_tcp(out.transport) && out.mpi) {
+    throw UsageError(fmt::format("--mpi cannot be combined with --transport {}, which is without MPI", args.transport));
+  }
   out.seed = parse_number<std::uint64_t>("--seed", args.seed, 0, ~std::uint64_t{0}, "a whole number from 0");
   if (!args.timeout.empty()) out.timeout_s = parse_timeout(args.timeout);
   out.is_validated = args.validate;

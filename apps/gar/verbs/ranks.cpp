@@ -43,6 +43,11 @@ bool is_rank_over_tcp(const RankOptions& options) {
   return is_tcp(options.transport) && !options.local && environment_job().has_value();
 }
 
+bool is_first_rank(const RankOptions& options, const std::optional<MpiJob>& job) {
+  if (job) return job->rank == 0;
+  return !is_rank_over_tcp(options) || environment_job()->rank == 0;
+}
+
 RankStart rank_start(const std::optional<MpiJob>& job, int num_ranks) {
   RankStart out;
   out.job = job;

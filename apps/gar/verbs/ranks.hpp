@@ -22,4 +22,7 @@ measure::RankStart rank_start(const std::optional<measure::MpiJob>& job, int num
 /// Is this process a rank that something else than an MPI has started, and that is to run over TCP?
 bool is_rank_over_tcp(const measure::RankOptions& options);
 
+/// Does this process speak for all ranks, and write the files?
+bool is_first_rank(const measure::RankOptions& options, const std::optional<measure::MpiJob>& job);
+
 }  // namespace gar::cli

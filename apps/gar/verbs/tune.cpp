@@ -133,9 +133,14 @@ int run(const TuneArgs& args, const Context& context) {
     const TuneConfig config = config_of(args);
     prepare_ranks(config, job);
     RankStart start = rank_start(job, config.local.value_or(std::max(num_cores(), 2)));
-    check_here(job ? job->size : start.num_ranks);
+    if (is_tcp(config.transport) && config.mpi) {
+      throw UsageError(
+          fmt::format("--mpi cannot be combined with --transport {}, which is without MPI", args.transport));
+    }
+    start.check = [](int num_ranks) { check_here(num_ranks); };
+    if (!is_rank_over_tcp(config)) check_here(job ? job->size : start.num_ranks);
     // With MPI, so that its own AllReduce takes part, where there is one.
-    start.needs_mpi = config.transport != TransportKind::kThreads && has_mpi(config.mpi);
+    start.needs_mpi = config.transport != TransportKind::kThreads && !is_tcp(config.transport) && has_mpi(config.mpi);
     return run_ranks(config, start, [&](World& world) { return run_rank(world, config, context); });
   });
 }
@@ -155,9 +160,10 @@ void add_tune(CLI::App& program, Context& context) {
   verb.add_option("--calls", args->calls, "Most calls per size, when candidates are too close to tell apart")
       ->type_name("N")
       ->capture_default_str();
-  verb.add_option("--transport", args->transport, "What connects the ranks; auto: shared memory, MPI between hosts")
+  verb.add_option("--transport", args->transport,
+                  "What connects the ranks; auto: shared memory, MPI between hosts; tcp and shm+tcp: without MPI")
       ->type_name("T")
-      ->check(CLI::IsMember({"auto", "threads", "shm", "mpi"}));
+      ->check(CLI::IsMember({"auto", "threads", "shm", "mpi", "tcp", "shm+tcp"}));
   verb.add_option("--mpi", args->mpi, "Which MPI --local starts (default: the first one installed)")
       ->type_name("M")
       ->check(CLI::IsMember({"openmpi", "mpich"}));
@@ -165,6 +171,7 @@ void add_tune(CLI::App& program, Context& context) {
   add_csv_option(verb, context);
   set_examples(verb, {{"4 processes of this host", "gar tune --local 4"},
                       {"the ranks of an MPI job", "mpirun -n 8 gar tune"},
+                      {"4 processes over TCP, without MPI and shared memory", "gar tune --local 4 --transport tcp"},
                       {"three sizes only", "gar tune --local 4 --sizes 1KiB,64KiB,1MiB"}});
   on_run(verb, context, [args, &context] { return run(*args, context); });
 }

@@ -33,7 +33,12 @@ class Group {
   virtual Communicator communicator(const CommunicatorOptions& options) = 0;
   /// Null: no MPI connects them.
   [[nodiscard]] virtual MpiGroup* mpi() { return nullptr; }
+  /// All but the first send `bytes` to the first at the same time, whose `out` has room for those of all ranks.
+  /// Collective. Throws TransportError where ranks send no messages.
+  virtual void gather_to_first(const void* in, void* out, std::int64_t bytes);
 };
+
+class Control;
 
 /// All ranks of a measurement, seen from one of them.
 class World {
@@ -53,6 +58,11 @@ class World {
   virtual Communicator communicator(const CommunicatorOptions& options) = 0;
   /// The ranks given, in that order. All ranks of the world call this; those outside get nothing.
   virtual std::unique_ptr<Group> group(const std::vector<int>& ranks) = 0;
+  /// The host of every rank: numbers from 0 in the order of their first ranks. GAR_FAKE_HOSTS counts. Collective.
+  virtual std::vector<int> hosts(Control& control);
+  /// Sends `bytes` to another rank and receives as many from it; `out` has room for twice as many. Throws
+  /// TransportError where ranks send no messages.
+  virtual void exchange(int partner, const void* in, void* out, std::int64_t bytes);
   /// Where `native` runs; null: there is no MPI.
   [[nodiscard]] virtual MpiSession* mpi() { return nullptr; }
   /// The GPU that vectors are on; null: they are in host memory.

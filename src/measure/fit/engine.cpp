@@ -172,7 +172,7 @@ FitEngine::Body FitEngine::body_of(const Observation& cell) {
   if (!takes_part(cell)) return {};
   const auto floats = static_cast<std::int64_t>(cell.size_floats);
   if (cell.kind == ObservationKind::kGather) {
-    return {[this, on, floats] { on->group->mpi()->gather_to_first(input(), output(), 4 * floats); }, {}};
+    return {[this, on, floats] { on->group->gather_to_first(input(), output(), 4 * floats); }, {}};
   }
   if (cell.is_native) {
     return {[this, on, floats] {

@@ -111,16 +111,16 @@ std::vector<LinkProfile> links_of(const std::vector<PairTimes>& times, double fl
   return out;
 }
 
-std::optional<std::vector<LinkProfile>> measure_links(FitEngine& engine, MpiSession& mpi, const Topology& topology,
+std::optional<std::vector<LinkProfile>> measure_links(FitEngine& engine, World& world, const Topology& topology,
                                                       const std::vector<int>& host_of, std::int64_t floats) {
   std::vector<PairTimes> times;
   for (const std::vector<LinkPair>& round : link_rounds(topology, host_of)) {
     const std::size_t first = times.size();
     for (const LinkPair& pair : round) times.push_back({pair, {}, {}});
-    const int partner = partner_of(round, mpi.rank());
+    const int partner = partner_of(round, world.rank());
     const auto measure = [&](std::int64_t bytes, int count, std::vector<double> PairTimes::*member) {
       std::function<void()> body;
-      if (partner >= 0) body = [&, bytes] { mpi.exchange(partner, engine.input(), engine.output(), bytes); };
+      if (partner >= 0) body = [&, bytes] { world.exchange(partner, engine.input(), engine.output(), bytes); };
       for (int i = 0; i <= count; ++i) {
         const std::optional<std::vector<double>> seconds = engine.time_ranks(body);
         if (!seconds) return false;

@@ -38,7 +38,7 @@ struct PairTimes {
 std::vector<LinkProfile> links_of(const std::vector<PairTimes>& times, double floats);
 
 /// Messages have `floats` floats. Nothing: a rank was asked to stop.
-std::optional<std::vector<LinkProfile>> measure_links(FitEngine& engine, MpiSession& mpi, const Topology& topology,
+std::optional<std::vector<LinkProfile>> measure_links(FitEngine& engine, World& world, const Topology& topology,
                                                       const std::vector<int>& host_of, std::int64_t floats);
 
 }  // namespace gar::measure

@@ -1,5 +1,5 @@
-// Where the ranks of a fit are. Which ranks share a host MPI says; which share a machine (and its cores) its boot id
-// does, which hosts that only pretend to be several have in common.
+// Where the ranks of a fit are. Which ranks share a host their world says; which share a machine (and its cores) its
+// boot id does, which hosts that only pretend to be several have in common.
 #include "measure/fit/network.hpp"
 
 #include <fmt/format.h>
@@ -154,16 +154,20 @@ void place_on_gpus(CudaSession& cuda, const FitConfig& config, FitNetwork& out) 
 
 FitNetwork find_network(World& world, Control& control, const FitConfig& config) {
   const auto size = static_cast<std::size_t>(world.size());
-  std::vector<int> host_of = world.mpi() != nullptr ? world.mpi()->hosts() : std::vector<int>(size, 0);
+  std::vector<int> host_of = world.hosts(control);
   const int num_hosts = 1 + *std::max_element(host_of.begin(), host_of.end());
   Topology topology = config.topology ? place_on(*config.topology, host_of) : discovered_topology(host_of);
   FitNetwork out{std::move(topology)};
   out.provenance = find_provenance(world, control, host_of);
   out.host_of = std::move(host_of);
   out.is_memory = num_hosts < static_cast<int>(size);
+  const bool is_tcp = config.transport == TransportKind::kTcp;
   const bool is_mpi = world.mpi() != nullptr && config.transport == TransportKind::kMpi;
-  out.has_messages = is_mpi || num_hosts > 1;
-  out.provenance.transport = num_hosts == static_cast<int>(size) || is_mpi ? "mpi" : num_hosts > 1 ? "shm+mpi" : "shm";
+  const std::string messages = is_tcp || config.transport == TransportKind::kShmTcp ? "tcp" : "mpi";
+  out.has_messages = is_mpi || is_tcp || num_hosts > 1;
+  out.provenance.transport = num_hosts == static_cast<int>(size) || is_mpi || is_tcp ? messages
+                             : num_hosts > 1                                         ? "shm+" + messages
+                                                                                     : "shm";
   for (const auto& [boot, machine] : find_machines(control)) {
     const auto num_ranks = static_cast<double>(machine.num_ranks);
     const auto num_processors = std::max(static_cast<double>(machine.processors.size()), 1.0);

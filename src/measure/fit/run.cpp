@@ -174,7 +174,7 @@ class Run {
         has_looked = true;
         say("single links");
         const auto floats = static_cast<std::int64_t>(std::max(1.0, kLinkShare * sizes_.collective.back()));
-        auto links = measure_links(engine_, *world_.mpi(), network_.topology, network_.host_of, floats);
+        auto links = measure_links(engine_, world_, network_.topology, network_.host_of, floats);
         if (!links) return false;
         out.measurements.links = std::move(*links);
         if (has_incast(network_.topology, groups_)) admit_senders();

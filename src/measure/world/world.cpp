@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/index.hpp"
+#include "gar/errors.hpp"
 #include "gar/tcp.hpp"
+#include "runtime/transports/tcp/announcement.hpp"
 
 namespace gar::measure {
 namespace {
@@ -19,6 +22,16 @@ std::optional<int> place_in(const std::vector<int>& ranks, int rank) {
   const auto self = std::find(ranks.begin(), ranks.end(), rank);
   if (self == ranks.end()) return std::nullopt;
   return static_cast<int>(self - ranks.begin());
+}
+
+/// For what is measured of the network itself. Parameters decide nothing where the algorithm is given.
+CommunicatorOptions plain_options(int size) {
+  CommunicatorOptions out;
+  out.algorithm = "cps";
+  out.topology = topology_from_spec(fmt::format("star:{}", size));
+  out.explores = false;
+  out.log = [](std::string_view) {};  // what GAR_DEBUG asks about is what is measured
+  return out;
 }
 
 class ThreadGroup : public Group {
@@ -108,6 +121,16 @@ class TcpGroup : public Group {
     return tcp_communicator(store_, fmt::format("{}-{}", name_, num_made_++), rank_, size_, options,
                             tcp_options(transport_));
   }
+  void gather_to_first(const void* in, void* out, std::int64_t bytes) override {
+    if (!plain_) plain_.emplace(communicator(plain_options(size_)));
+    // The first one's block lies where it belongs.
+    plain_->gather(rank_ == 0 ? out : in, rank_ == 0 ? out : nullptr, bytes, DataType::kUint8, 0);
+  }
+  /// Of two ranks.
+  void exchange(void* out, std::int64_t bytes) {
+    if (!plain_) plain_.emplace(communicator(plain_options(size_)));
+    plain_->all_gather(static_cast<std::byte*>(out) + rank_ * bytes, out, bytes, DataType::kUint8);
+  }
 
  private:
   Store& store_;
@@ -116,6 +139,7 @@ class TcpGroup : public Group {
   int rank_;
   int size_;
   int num_made_ = 0;
+  std::optional<Communicator> plain_;
 };
 
 class TcpWorld : public World {
@@ -137,6 +161,22 @@ class TcpWorld : public World {
     return std::make_unique<TcpGroup>(*store_, transport_, fmt::format("{}-g{}", rank_.name, number), *self,
                                       static_cast<int>(ranks.size()));
   }
+  std::vector<int> hosts(Control& control) override {
+    const std::uint64_t own = host_identity();
+    std::vector<Announcement> ranks;
+    for (const std::uint64_t host : control.gather(std::span(&own, 1))) ranks.emplace_back().host = host;
+    return map_hosts(ranks, rank(), fake_hosts_from_environment()).host_of;
+  }
+  void exchange(int partner, const void* /*in*/, void* out, std::int64_t bytes) override {
+    const int first = std::min(rank(), partner);
+    const int second = std::max(rank(), partner);
+    auto found = pairs_.find(partner);
+    if (found == pairs_.end()) {
+      const std::string name = fmt::format("{}-p{}-{}", rank_.name, first, second);
+      found = pairs_.try_emplace(partner, *store_, transport_, name, rank() == first ? 0 : 1, 2).first;
+    }
+    found->second.exchange(out, bytes);
+  }
 
  private:
   LocalRank rank_;
@@ -144,6 +184,7 @@ class TcpWorld : public World {
   TransportKind transport_;
   TcpGroup all_;
   int num_groups_ = 0;
+  std::map<int, TcpGroup> pairs_;  ///< with others
 };
 
 class CudaGroup : public Group {
@@ -214,6 +255,9 @@ class JobGroup : public Group {
     return group_->communicator(options, transport_);
   }
   MpiGroup* mpi() override { return group_.get(); }
+  void gather_to_first(const void* in, void* out, std::int64_t bytes) override {
+    group_->gather_to_first(in, out, bytes);
+  }
 
  private:
   std::unique_ptr<MpiGroup> group_;
@@ -234,6 +278,10 @@ class MpiWorld : public World {
     return session_.communicator(options, num_made_++ == 0 ? TransportKind::kAuto : transport_);
   }
   MpiSession* mpi() override { return &session_; }
+  std::vector<int> hosts(Control& /*control*/) override { return session_.hosts(); }
+  void exchange(int partner, const void* in, void* out, std::int64_t bytes) override {
+    session_.exchange(partner, in, out, bytes);
+  }
   [[nodiscard]] bool is_stopping() const override { return is_stopping_(); }
   std::unique_ptr<Group> group(const std::vector<int>& ranks) override {
     std::unique_ptr<MpiGroup> made = session_.group(ranks);
@@ -249,16 +297,23 @@ class MpiWorld : public World {
 };
 
 Communicator control_communicator(World& world, double timeout_s) {
-  CommunicatorOptions options;
+  CommunicatorOptions options = plain_options(world.size());
   options.timeout_s = std::max(timeout_s, 10.0);
-  // Any parameters will do.
-  options.topology = topology_from_spec(fmt::format("star:{}", world.size()));
-  options.explores = false;
-  options.log = [](std::string_view) {};  // what GAR_DEBUG asks about is what is measured
+  options.algorithm.clear();
   return world.communicator(options);
 }
 
 }  // namespace
+
+void Group::gather_to_first(const void* /*in*/, void* /*out*/, std::int64_t /*bytes*/) {
+  throw TransportError("these ranks send no messages that could be measured");
+}
+
+void World::exchange(int /*partner*/, const void* /*in*/, void* /*out*/, std::int64_t /*bytes*/) {
+  throw TransportError("these ranks send no messages that could be measured");
+}
+
+std::vector<int> World::hosts(Control& /*control*/) { return std::vector<int>(idx(size()), 0); }
 
 Communicator ThreadCommunicators::take(int rank, const CommunicatorOptions& options) {
   const std::lock_guard lock(mutex_);
