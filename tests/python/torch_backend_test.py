@@ -207,6 +207,12 @@ def asynchronous(rank, size, folder):
     require_equal("then", first, tensors[-1] * 2)
     if not all(work.is_completed() for work in works):
         raise AssertionError("a work is not complete")
+    with torch.autograd.profiler.profile() as profile:
+        dist.all_reduce(tensors[1])
+        dist.all_gather(list(torch.zeros(size, 2).unbind()), torch.zeros(2), async_op=True).wait()
+    ranges = [event.name for event in profile.function_events if event.name.startswith("gar:")]
+    if sorted(ranges) != ["gar:all_gather", "gar:all_reduce"]:
+        raise AssertionError(f"ranges {ranges}")
     many = [torch.full((3,), float(rank)), torch.full((5,), 1.0)]
     dist.all_reduce_coalesced(many)
     require_equal("coalesced", torch.cat(many), torch.tensor([float(sum(range(size)))] * 3 + [float(size)] * 5))

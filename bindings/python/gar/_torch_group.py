@@ -19,12 +19,16 @@ import torch
 import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 from torch._C._distributed_c10d import _create_work_from_future  # type: ignore[attr-defined]
+from torch.autograd import _profiler_enabled  # type: ignore[attr-defined]
+from torch.autograd.profiler import record_function
 
 from . import _core
 from ._torch_channels import Channels
 
 # The numbers that gar._core.Collectives takes for what is done.
 ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL, TRANSFER, BARRIER = range(10)
+
+_WORDS = "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "scatter", "gather", "all_to_all", "transfer", "barrier"
 
 # And for types. Bool is a byte that is 0 or 1.
 TYPES: Dict[torch.dtype, int] = {
@@ -354,18 +358,24 @@ class Group(dist.ProcessGroup):  # type: ignore[misc]
             return self._done
         # Works that C++ gets keep failures to themselves, unless it asks for their future, as it does after an AllReduce. All
         # others that it starts it also waits for.
-        is_all_reduce = len(calls[0]) == 7 and calls[0][0] == ALL_REDUCE
-        waits = caller is Caller.WAITS or (caller is Caller.OTHER and not is_all_reduce)
-        if waits:
-            for call in calls:
-                if len(call) == 7:
-                    self._core.run(*call)
-                else:
-                    self._core.run_blocks(*call)
-            if after is not None:
-                after()
+        what = calls[0][0] if len(calls[0]) == 7 else ALL_TO_ALL
+        span = record_function(f"gar:{_WORDS[what]}").__enter__() if _profiler_enabled() else None
+        if caller is Caller.WAITS or (caller is Caller.OTHER and what != ALL_REDUCE):
+            try:
+                for call in calls:
+                    if len(call) == 7:
+                        self._core.run(*call)
+                    else:
+                        self._core.run_blocks(*call)
+                if after is not None:
+                    after()
+            finally:
+                if span is not None:
+                    span.__exit__(None, None, None)
             return self._note(self._done)
         pending = Pending(result, after)
+        if span is not None:
+            span._call_end_callbacks_on_future(pending.future)
         first_failure: List[Tuple[str, str]] = []
 
         def complete_one(failure: Optional[Tuple[str, str]]) -> None:
