@@ -43,7 +43,7 @@ tour: setup ## the long way round: a network, predictions, a plan, its proof, a 
 
 test: setup ## all tests: of whole programs, and property tests; of parts, programs and the runtime under the address and undefined behaviour sanitizers; of threads under the thread sanitizer
 	@scripts/setup.sh simgrid tcp mpi testbed python
-	@scripts/setup.sh clients
+	@scripts/setup.sh clients torch
 	@scripts/test.sh $(JOBS)
 
 test-full: test ## make test, plus the tests of parts without sanitizers, property tests with them, all in the debug and thread sanitizer builds, and every combination and case in the runtime's and the property tests (hours)

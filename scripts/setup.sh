@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what is missing: setup.sh [build] [lint] [fuzz] [web] [web-test] [simgrid] [tcp] [openmpi] [mpi] [testbed] [python] [clients]
-# [clients-full]
+# Installs what is missing: setup.sh [build] [lint] [fuzz] [web] [web-test] [simgrid] [tcp] [openmpi] [mpi] [testbed] [python] [torch]
+# [clients] [clients-full]
 # (build when nothing is said)
 # Silent when nothing is missing. Uses apt-get, through sudo when not root. Nobody has to have simgrid, tcp (OpenSSL, for jobs
-# without MPI), openmpi (Open MPI, and what makes the runtime faster), mpi (that, and MPICH), testbed (the virtual cluster), python (the Python package and its tests) or
+# without MPI), openmpi (Open MPI, and what makes the runtime faster), mpi (that, and MPICH), testbed (the virtual cluster), python (the Python package and its tests), torch (PyTorch, for its tests) or
 # clients (programs that the preload library is tried with): where they cannot be installed, that is no error.
 set -euo pipefail
 
@@ -26,6 +26,7 @@ packages_clients="gfortran:gfortran python3-numpy:/usr/lib/python3/dist-packages
 packages_clients_full="gromacs:gmx_mpi cp2k:cp2k.psmp cp2k-data:/usr/share/cp2k/BASIS_MOLOPT"
 packages_python="python3:/usr/bin/python3 python3-dev:/usr/bin/python3-config pybind11-dev:pybind11/pybind11.h
   python3-numpy:/usr/lib/python3/dist-packages/numpy python3-venv:/usr/share/doc/python3-venv"
+packages_torch="python3-torch:/usr/lib/python3/dist-packages/torch"
 packages_testbed="iproute2:tc ethtool:ethtool python3:python3 gcc:cc"
 
 present() {
@@ -61,10 +62,11 @@ for group in "${@:-build}"; do
     tcp) list=$packages_tcp ;;
     testbed) list=$packages_testbed ;;
     python) list=$packages_python ;;
+    torch) list=$packages_torch ;;
     clients) list=$packages_clients ;;
     clients-full) list=$packages_clients_full ;;
     *)
-      echo "setup.sh: unknown group '$group'; expected build lint fuzz web web-test simgrid tcp openmpi mpi testbed python clients clients-full" >&2
+      echo "setup.sh: unknown group '$group'; expected build lint fuzz web web-test simgrid tcp openmpi mpi testbed python torch clients clients-full" >&2
       exit 2
       ;;
   esac

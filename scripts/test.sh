@@ -38,6 +38,10 @@ elif why=$("$gpu_test" --gtest_brief=1 --gtest_filter=CudaIpc.OneRank | grep -m1
   echo "GPU tests: skipped: $why"
 fi
 
+if [[ -x build/release/bin/gar ]] && ! /usr/bin/python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' 2>/dev/null; then
+  echo "PyTorch tests: left out (no torch for /usr/bin/python3; Debian: scripts/setup.sh torch)"
+fi
+
 # What gar reproduce and the documents print, and how wide lines are, takes long with sanitizers and shows nothing new.
 build asan
 took "address and undefined behaviour build"

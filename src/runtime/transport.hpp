@@ -39,7 +39,7 @@ struct Signature {
   ReduceOp op = ReduceOp::kSum;
   std::uint64_t plan = 0;  ///< fingerprint of the plan and its chunking; of a movement: its root
   /// This instead of the collective.
-  std::optional<Movement> movement;
+  std::optional<Movement> movement = {};
   bool operator==(const Signature&) const = default;
 };
 /// The collective or movement as a number, and back. 0 to kNumSignatureCodes - 1.

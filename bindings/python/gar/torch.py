@@ -1,9 +1,14 @@
-"""Gradients of PyTorch's DistributedDataParallel through gar, while everything else stays with the backend that is there.
+"""PyTorch through gar: a backend for torch.distributed, and a hook for programs that keep the backend that they have.
+
+    import gar.torch
+    torch.distributed.init_process_group("gar")
+
+With the hook, gradients of DistributedDataParallel alone go through gar; all ranks must be processes of this host:
 
     model = torch.nn.parallel.DistributedDataParallel(model)
     model.register_comm_hook(gar.torch.communicator(), gar.torch.ddp_hook)
 
-All ranks must be processes of this host, and gradients in the memory of the CPU. PyTorch 1.13 or later.
+Tensors are in the memory of the CPU. PyTorch 1.13 or later; docs/pytorch.md has it all.
 """
 
 import os
@@ -18,6 +23,11 @@ import torch.distributed as dist
 
 from . import _core
 from ._communicator import Communicator
+from ._torch_group import Group, register
+
+__all__ = ["DdpState", "Group", "communicator", "ddp_hook"]
+
+register()
 
 
 class DdpState:

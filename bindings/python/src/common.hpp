@@ -28,6 +28,7 @@ void add_values(py::module_& module);
 void add_answers(py::module_& module);
 void add_sweep(py::module_& module);
 void add_communicators(py::module_& module);
+void add_collectives(py::module_& module);
 
 /// A vector's length as it was given: `name` is "count" or "size", which messages name too.
 struct SizeText {

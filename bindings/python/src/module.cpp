@@ -81,4 +81,5 @@ PYBIND11_MODULE(_core, module) {
   add_answers(module);
   add_sweep(module);
   add_communicators(module);
+  add_collectives(module);
 }

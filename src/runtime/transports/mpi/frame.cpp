@@ -16,8 +16,8 @@ bool is_below(std::int32_t value, int limit) { return value >= 0 && value < limi
 
 /// Could a rank have sent this?
 bool is_meaningful(const WireSignature& wire) {
-  return wire.count >= 0 && is_below(wire.collective, kNumSignatureCodes) &&
-         is_below(wire.type, kNumDataTypes) && is_below(wire.op, kNumReduceOps);
+  return wire.count >= 0 && is_below(wire.collective, kNumSignatureCodes) && is_below(wire.type, kNumDataTypes) &&
+         is_below(wire.op, kNumReduceOps);
 }
 
 }  // namespace

@@ -55,8 +55,8 @@ Signature unpack(std::uint64_t sequence, const std::array<std::uint64_t, 4>& wor
 
 /// Could a rank have called this?
 bool is_meaningful(const Signature& s) {
-  return s.count >= 0 && code_of(s) < kNumSignatureCodes &&
-         static_cast<int>(s.type) < kNumDataTypes && static_cast<int>(s.op) < kNumReduceOps;
+  return s.count >= 0 && code_of(s) < kNumSignatureCodes && static_cast<int>(s.type) < kNumDataTypes &&
+         static_cast<int>(s.op) < kNumReduceOps;
 }
 
 std::uint64_t hash(const Signature& s) {
