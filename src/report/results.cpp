@@ -133,7 +133,7 @@ void judge_by_profile(ReportPage& page, const Results& results, const Profile& p
     page.verdict(!diagnosis.is_judged  ? Tone::kPlain
                  : diagnosis.is_normal ? Tone::kGood
                                        : Tone::kBad,
-                 source + ": " + words);
+                 fmt::format("{}: {}{}", source, words, words.ends_with('.') ? "" : "."));
   }
 }
 
