@@ -18,7 +18,7 @@ const MOST_FILE_BYTES = 12e6;
 const FEW = 64; // servers up to which everything is a matter of a moment
 const HUGE = 1e5; // servers above which only some algorithms are compared
 const LARGE = 1000; // servers above which answers take longer than a moment
-const MOMENT = 80; // milliseconds after which something is said, even if it is not the best yet
+const MOMENT = 40; // milliseconds after which something is said, even if it is not the best yet
 const CURVE = Array.from({ length: 14 }, (_, i) => 256 * 4 ** i); // bytes: 256 B to 17 GB
 const NAMES = ['tree:16x24', 'ss24', 'ss32', 'sym384', 'sym512', 'asy384', 'cdc384', 'star:12@100Gbit/s,2us', 'leafspine:4x16x24',
                'fattree:8', 'million-servers', 'mixed-fleet', 'one-slow-link', 'small-buffers'];
@@ -56,7 +56,8 @@ function Answer({ answer, first, error, busy, onCancel, profile, size }) {
         </>
       )}
       <p class="quiet status">{busy ? <>{first ? `first answer in ${Math.round(first.ms)} ms, ` : ''}computing ... <button type="button" onClick={onCancel}>Cancel</button></>
-        : answer && `${count(answer.num_ranks)} ranks, answered in ${Math.round(shownMs ?? answer.ms)} ms`}</p>
+        : answer && `${count(answer.num_ranks)} ranks, answered in ${Math.round(shownMs ?? answer.ms)} ms${
+          answer.firstMs ? `, a first answer in ${Math.round(answer.firstMs)} ms` : ''}`}</p>
     </section>
   );
 }
@@ -151,6 +152,7 @@ export function App({ core, start }) {
     const isOld = () => run.current !== mine;
     const since = performance.now();
     let timer = 0;
+    let firstMs = null; // after which something was said
     (async () => {
       setBusy(true);
       setFirst(null);
@@ -172,20 +174,24 @@ export function App({ core, start }) {
           const algo = next.num_servers > HUGE ? 'ring,cps' : 'gentree,ring,rhd,cps';
           timer = setTimeout(() => {
             core.ask({ ...question, quick: true, algo }, { key: 'first', slow: true })
-              .then((soon) => !isOld() && setFirst({ ...soon, ms: performance.now() - since })).catch(() => {});
+              .then((soon) => {
+                if (isOld()) return;
+                firstMs = performance.now() - since;
+                setFirst({ ...soon, ms: firstMs });
+              }).catch(() => {});
           }, next.num_servers > LARGE ? 0 : MOMENT);
         }
         const got = await all;
         clearTimeout(timer);
         core.cancel('first');
         if (isOld()) return;
-        setAnswer({ ...got, since });
+        setAnswer({ ...got, since, firstMs });
         setFirst(null);
         setBusy(false);
         // Where the choice changes takes longer, and nobody has to wait for it.
         if (next.num_servers <= 1e4) {
           const whole = await core.ask(question, { key: 'flips', slow: true });
-          if (!isOld()) setAnswer({ ...whole, keepsTime: true });
+          if (!isOld()) setAnswer({ ...whole, firstMs, keepsTime: true });
         }
       } catch (problem) {
         clearTimeout(timer);
