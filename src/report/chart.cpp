@@ -122,7 +122,7 @@ bool is_one_place(const std::vector<const ChartLine*>& lines) {
 std::string one_place_html(const Chart& chart, const std::vector<const ChartLine*>& lines) {
   constexpr double kRow = 34;
   constexpr double kNames = 170;
-  constexpr double kValues = 190;
+  constexpr double kValues = 220;
   Axis axis(false, kNames, kWidth - kValues);
   for (const ChartLine* line : lines) {
     const ChartPoint& p = line->points.front();

@@ -94,6 +94,7 @@ figure { margin: 0.4rem 0; }
 svg { display: block; width: 100%; height: auto; }
 svg text { fill: var(--text); font: 12px system-ui, sans-serif; }
 svg .tick { fill: var(--quiet); }
+@media (max-width: 560px) { svg text { font-size: 15.5px; } }
 .grid { stroke: var(--grid); }
 .line { fill: none; stroke-width: 2; } .dashed { stroke-dasharray: 6 4; }
 .interval { stroke-width: 1.5; opacity: 0.6; }
