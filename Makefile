@@ -130,6 +130,8 @@ install: setup ## build and install below PREFIX=/usr/local (DESTDIR is honoured
 	@cmake --install build/release --prefix $(PREFIX)
 
 package: setup ## build everything into a tarball in build/package, which can be unpacked and used anywhere, without root
+	@if command -v emcc >/dev/null && command -v npm >/dev/null; then $(MAKE) --no-print-directory web; \
+	elif [[ ! -f build/web/gar.html ]]; then echo "make package: left out: the explorer page, which needs npm and emscripten (make web)" >&2; fi
 	@$(call CONFIGURE,release)
 	@$(call BUILD,release)
 	@cpack --config build/release/CPackConfig.cmake -B build/package | sed -n 's/^CPack: - package: \(.*\) generated\.$$/\1/p'

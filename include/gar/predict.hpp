@@ -42,12 +42,18 @@ struct Flips {
   double searched_to = 0;     ///< the upper end of that range
 };
 
+/// Prices that several parts of one answer share; src/planner/flat_prices.hpp.
+class FlatPrices;
+
 /// Prices algorithms on one network; plans are built once and kept for other sizes.
 class Predictor {
  public:
   /// `hcps` without factors stands for all factorisations and uneven groupings. Throws InvalidArgument when factors do
   /// not fit the number of servers.
   Predictor(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms, const ModelOptions& options = {});
+  /// With prices that others of the same network and options have asked for (may be null), and room for more.
+  Predictor(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms, const ModelOptions& options,
+            std::shared_ptr<FlatPrices> prices);
   ~Predictor();
   Predictor(Predictor&&) noexcept;
   Predictor(const Predictor&) = delete;

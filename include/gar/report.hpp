@@ -82,6 +82,7 @@ class ReportPage {
 
   void verdict(Tone tone, const std::string& sentence);               ///< a line of the verdict, which opens the page
   void section(const std::string& title);                             ///< a heading
+  void heading(const std::string& title);                             ///< a smaller one, within a section
   void paragraph(const std::string& text);                            ///< a paragraph
   void list(const std::vector<std::string>& items);                   ///< a list
   void code(const std::string& text);                                 ///< commands, or what a program printed
@@ -103,8 +104,10 @@ class ReportPage {
 void add_to_report(ReportPage& page, const Profile& profile, const std::string& source);
 /// Adds a fit: the profile, incast curves with their causes, what was held out beside what was predicted.
 void add_to_report(ReportPage& page, const FitReport& report, const std::string& source);
-/// Adds results of a benchmark: curves with intervals, and how they compare with what the profile (may be null) says.
-void add_to_report(ReportPage& page, const Results& results, const Profile* profile, const std::string& source);
+/// Adds results of a benchmark: curves with intervals, and how they compare with what the profile (may be null) says,
+/// and with the lower limit of the network; without one (null), of the profile's.
+void add_to_report(ReportPage& page, const Results& results, const Profile* profile, const std::string& source,
+                   const Topology* network = nullptr);
 /// Adds what NCCL logged and what it means.
 void add_to_report(ReportPage& page, const NcclLog& log, const std::string& source);
 /// Adds simulated plans, best first: times, where they go, what limits each stage.
@@ -112,7 +115,7 @@ void add_to_report(ReportPage& page, const Scene& scene, const std::vector<Simul
 /// Adds what the files hold: profiles, measurements (without a profile of the same network they are fitted), results
 /// of benchmarks and logs of NCCL, in any number. Throws ParseError that names file, field and what is accepted.
 void add_files_to_report(ReportPage& page, const std::vector<std::string>& paths);
-/// Adds where measurements come from.
+/// Adds the machine that a page was made on, and the commands.
 void add_to_report(ReportPage& page, const Origin& origin);
 
 /// What the explorer page starts with; the network of a profile when no topology is given.

@@ -48,7 +48,10 @@ std::string answer_to(std::string_view text) {
   if (!json.is_object()) throw ParseError("question: expected an object with the field \"ask\"");
   const ask::Question question(json);
   std::string names;
-  for (const Kind& kind : kKinds) names += (names.empty() ? "" : " ") + std::string(kind.name);
+  for (const Kind& kind : kKinds) {
+    if (!names.empty()) names += ' ';
+    names += kind.name;
+  }
   const std::string name = question.needed_text("ask", names);
   const auto* const found = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& k) { return k.name == name; });
   if (found == kKinds.end()) {

@@ -108,25 +108,23 @@ std::string judge_by_model(const Question& question, const Results& results) {
   return documents::text_of(document);
 }
 
-/// What NCCL logged: in words, and as a network that can be taken.
+/// What NCCL logged: in words, as a network that can be taken, and as `gar nccl explain` says it.
 void add_log(const NcclLog& log, Json& out) {
   const NcclExplanation explained = explain_nccl_log(log);
-  out["words"].push_back(explained.summary);
-  out["findings"] = Json::array();
-  for (const NcclFinding& finding : explained.findings) {
-    out["words"].push_back(finding.words);
-    out["findings"].push_back({{"problem", finding.is_problem}, {"words", finding.words}});
-  }
-  if (explained.network.empty()) return;
-  out["topology"] = explained.network;
-  out["words"].push_back("a network guessed from the log: " + explained.network);
+  out["nccl"] = Json::parse(nccl_document(log, explained));
+  out["findings"] = out["nccl"]["findings"];
+  if (!explained.network.empty()) out["topology"] = explained.network;
 }
 
 Json inspect_log(const std::string& text, const std::string& source) {
   Json out;
   out["kind"] = "nccl-log";
-  out["words"] = Json::array();
   add_log(parse_nccl_log(text, source), out);
+  out["words"] = Json::array({out["nccl"]["summary"]});
+  for (const Json& finding : out["findings"]) out["words"].push_back(finding["words"]);
+  if (out.contains("topology")) {
+    out["words"].push_back("a network guessed from the log: " + out["topology"].get<std::string>());
+  }
   return out;
 }
 

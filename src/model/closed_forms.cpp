@@ -21,6 +21,7 @@
 
 #include "gar/errors.hpp"
 #include "gar/model.hpp"
+#include "model/groups_bound.hpp"
 
 namespace gar {
 
@@ -269,8 +270,9 @@ const ClosedForm* form_of(const AlgorithmSpec& spec) {
   return found == std::end(kClosedForms) ? nullptr : found;
 }
 
-// Uneven HCPS: does every rank of a group of m hold one interval, all of them equally long, after these levels? So it
-// is where no level has been cut unevenly.
+}  // namespace
+
+// So it is where no level has been cut unevenly.
 bool holds_intervals(const std::vector<std::int64_t>& factors, std::int64_t m, std::size_t num_levels) {
   for (std::size_t level = num_levels; level-- > 1;) {
     const std::int64_t groups = std::min(factors[level], m);
@@ -279,8 +281,6 @@ bool holds_intervals(const std::vector<std::int64_t>& factors, std::int64_t m, s
   }
   return true;
 }
-
-}  // namespace
 
 // A price is the slowest of many ways: the innermost group of some rank, the group of groups around it, and so on.
 // Among them is one along which every group is the largest of its siblings, and one along which it is the smallest. A

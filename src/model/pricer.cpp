@@ -553,6 +553,20 @@ class Pricer {
   std::vector<PlacedBusy> busy_;  // per placed sub-plan
 };
 
+namespace {
+
+/// Swaps senders and receivers and sorts by sender again, stably.
+void turn_round(std::vector<Transfer>& transfers, std::size_t num_ranks, std::vector<Transfer>& scratch) {
+  std::vector<std::size_t> place(num_ranks + 1, 0);
+  for (const Transfer& t : transfers) ++place[static_cast<std::size_t>(t.to) + 1];
+  for (std::size_t r = 0; r < num_ranks; ++r) place[r + 1] += place[r];
+  scratch.resize(transfers.size());
+  for (const Transfer& t : transfers) scratch[place[static_cast<std::size_t>(t.to)]++] = {t.to, t.from, t.volume};
+  transfers.swap(scratch);
+}
+
+}  // namespace
+
 void Pricer::lockstep(Draft& draft, Interval steps) {
   const NodeSpan& span = draft.span;
   const PricingTree& pt = tree_of(span);
@@ -612,14 +626,13 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
     return cost;
   };
   std::vector<StageCost> gather;
+  std::vector<Transfer> turned;
   for (auto& [number, data] : by_step) {
     placed.scatter.push_back(price(data, false));
     if (!out_.has_gather_) continue;
     placed.scatter.back().is_exchange = number >= index_.num_mirrored_steps();
     if (placed.scatter.back().is_exchange) continue;
-    for (Transfer& t : data.transfers) std::swap(t.from, t.to);
-    std::stable_sort(data.transfers.begin(), data.transfers.end(),
-                     [](const Transfer& a, const Transfer& b) { return a.from < b.from; });
+    turn_round(data.transfers, pt.tree.leaf.size(), turned);
     gather.push_back(price(data, true));
   }
   placed.gather.insert(placed.gather.begin(), std::make_move_iterator(gather.rbegin()),

@@ -165,8 +165,10 @@ void PlanIndex::Impl::add_place_step(SubPlanId id, std::size_t stage, std::int64
     }
   }
   if (step.sends.empty() && step.recvs.empty()) return;
-  std::sort(step.sends.begin(), step.sends.end(), by_peer_and_begin);
-  std::sort(step.recvs.begin(), step.recvs.end(), by_peer_and_begin);
+  for (std::vector<Message>* messages : {&step.sends, &step.recvs}) {
+    if (!std::is_sorted(messages->begin(), messages->end(), by_peer_and_begin))
+      std::sort(messages->begin(), messages->end(), by_peer_and_begin);
+  }
   out.steps.push_back(std::move(step));
 }
 

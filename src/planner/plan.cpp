@@ -9,6 +9,7 @@
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
 #include "planner/flat.hpp"
+#include "planner/flat_prices.hpp"
 
 namespace gar {
 
@@ -33,12 +34,12 @@ bool may_exchange(const PlanRequest& request) {
 }
 
 /// Plans with one of the tree planners.
-PlanAnswer plan_tree(const AlgorithmSpec& spec, const PlanRequest& request) {
+PlanAnswer plan_tree(const AlgorithmSpec& spec, const PlanRequest& request, const std::shared_ptr<FlatPrices>& prices) {
   ModelOptions plus = request.model;
   plus.exchanges = may_exchange(request);
   plus.simulates = plus.simulates && request.policy == Policy::kModel;
   plus.collective = request.collective;
-  TreePlan tree = spec.name == "gentree+" ? gentree_plus(request.topology, request.size_floats, plus)
+  TreePlan tree = spec.name == "gentree+" ? gentree_plus(request.topology, request.size_floats, plus, prices)
                                           : gentree(request.topology, request.size_floats,
                                                     {.rearrange = spec.name == "gentree", .model = request.model});
   PlanAnswer out;
@@ -67,19 +68,20 @@ PlanAnswer plan_flat(const AlgorithmSpec& spec, const PlanRequest& request) {
   return out;
 }
 
-PlanAnswer plan_with(const AlgorithmSpec& spec, const PlanRequest& request) {
-  PlanAnswer out = is_tree_planner(spec) ? plan_tree(spec, request) : plan_flat(spec, request);
+PlanAnswer plan_with(const AlgorithmSpec& spec, const PlanRequest& request,
+                     const std::shared_ptr<FlatPrices>& prices = nullptr) {
+  PlanAnswer out = is_tree_planner(spec) ? plan_tree(spec, request, prices) : plan_flat(spec, request);
   out.terms = out.priced->cost(request.size_floats);
   return out;
 }
 
-PlanAnswer best_of(const PlanRequest& request) {
+PlanAnswer best_of(const PlanRequest& request, const std::shared_ptr<FlatPrices>& prices) {
   std::vector<AlgorithmSpec> algorithms = request.algorithms;
   if (algorithms.empty()) algorithms.push_back(parse_algorithm("gentree+"));
   PlanAnswer best;
   std::vector<PlanCandidate> asked;
   for (const AlgorithmSpec& spec : algorithms) {
-    PlanAnswer one = plan_with(spec, request);
+    PlanAnswer one = plan_with(spec, request, prices);
     asked.push_back({to_string(one.spec), one.plan.num_chunks, one.terms});
     if (asked.size() == 1 || one.seconds() < best.seconds()) best = std::move(one);
   }
@@ -229,12 +231,14 @@ Terms cost_of(const QuickGather& quick, const PricedPlan& gather, std::int64_t n
   return out;
 }
 
-PlanAnswer plan(const PlanRequest& request) {
+PlanAnswer plan(const PlanRequest& request) { return plan(request, nullptr); }
+
+PlanAnswer plan(const PlanRequest& request, const std::shared_ptr<FlatPrices>& prices) {
   if (!(request.size_floats >= 0 && request.size_floats <= kMaxFloats)) {
     throw InvalidArgument(fmt::format("a vector of {} floats cannot be planned; expected a number from 0 to {:g}",
                                       request.size_floats, kMaxFloats));
   }
-  PlanAnswer out = best_of(request);
+  PlanAnswer out = best_of(request, prices);
   if (request.policy == Policy::kRuntime) decide_as_communicators_do(request, out);
   out.bound = lower_bound(request.topology, request.size_floats, request.collective, request.model.kind);
   require_finite(out.seconds(), fmt::format("the cost of {}", to_string(out.spec)));

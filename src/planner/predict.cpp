@@ -25,7 +25,9 @@
 
 #include "gar/limits.hpp"
 #include "gar/planner.hpp"
+#include "model/groups_bound.hpp"
 #include "planner/changes.hpp"
+#include "planner/flat_prices.hpp"
 
 namespace gar {
 
@@ -285,7 +287,9 @@ struct Predictor::Impl {
   LowerBound per_float;
   LeastPaths paths;
   DigitsBound digits;
+  std::optional<GroupsBound> groups;  // made when it is needed first
   std::vector<Family> families;
+  std::shared_ptr<FlatPrices> prices;
 
   // Calculation on top of the strongest cut only where it is the same on all ways through the plan.
   static LowerBound common_bound(const Topology& t, const ModelOptions& o) {
@@ -338,14 +342,18 @@ struct Predictor::Impl {
   }
 
   /// The same, closer; `bound` is the one above.
-  double close_bound_of(const Candidate& c, double size_floats, double bound) const {
+  double close_bound_of(const Candidate& c, double size_floats, double bound) {
     constexpr double kRounding = 1e-12;
     const std::int64_t n = topology.num_servers();
     if (n == 1 || needs_factors(c.spec)) return bound;
     const auto path = [&](std::int64_t distance) { return paths.at(distance); };
     if (c.spec.uneven) {
-      return std::max(bound, uneven_hcps_bound(c.spec.factors, n, size_floats, best, options.collective, path,
-                                               c.has_equal_shares.value_or(false)));
+      const bool is_equal = c.has_equal_shares.value_or(false);
+      bound =
+          std::max(bound, uneven_hcps_bound(c.spec.factors, n, size_floats, best, options.collective, path, is_equal));
+      if (topology.height(topology.root()) == 1 || n > kMaxUnevenServers) return bound;
+      if (!groups) groups.emplace(topology, options);
+      return std::max(bound, groups->seconds(c.spec.factors, size_floats, path, is_equal));
     }
     const double halves = options.collective == Collective::kAllReduce ? 2 : 1;
     bound = std::max(bound, (1 - kRounding) * (bound + halves * longer_paths(c.spec, n, best.alpha, paths)));
@@ -356,8 +364,12 @@ struct Predictor::Impl {
   const PricedPlan& price(Candidate& c) {
     if (!c.priced) {
       const bool trivial = topology.num_servers() == 1 && c.spec.factors.empty();
+      if (prices) c.priced = prices->find(c.spec, options);
+      if (c.priced) return *c.priced;
       const Plan flat = build_plan(trivial ? AlgorithmSpec{"cps", {}, false} : c.spec, topology.num_servers());
-      c.priced = std::make_shared<const PricedPlan>(as_collective(flat, options.collective), topology, options);
+      const Plan whole = as_collective(flat, options.collective);
+      c.priced = prices ? prices->of(c.spec, whole, topology, options)
+                        : std::make_shared<const PricedPlan>(whole, topology, options);
     }
     return *c.priced;
   }
@@ -552,6 +564,11 @@ struct Predictor::Impl {
 Predictor::Predictor(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms,
                      const ModelOptions& options)
     : impl_(std::make_unique<Impl>(topology, algorithms, options)) {}
+Predictor::Predictor(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms,
+                     const ModelOptions& options, std::shared_ptr<FlatPrices> prices)
+    : Predictor(topology, algorithms, options) {
+  impl_->prices = std::move(prices);
+}
 Predictor::~Predictor() = default;
 Predictor::Predictor(Predictor&&) noexcept = default;
 

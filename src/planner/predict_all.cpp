@@ -7,6 +7,7 @@
 #include "gar/errors.hpp"
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
+#include "planner/flat_prices.hpp"
 #include "planner/gentree_plus/finals.hpp"
 #include "planner/gentree_plus/search.hpp"
 
@@ -16,14 +17,17 @@ namespace {
 constexpr std::int64_t kMaxChunked = 4096;  // servers up to which a plan is priced in chunks for the comparison alone
 
 /// Puts both prices of its plan into a row. gentree+ has both; of any other plan it is found out how many chunks pay.
-void price_both_ways(const PredictRequest& request, PredictRow& row) {
+void price_both_ways(const PredictRequest& request, FlatPrices& prices, PredictRow& row) {
   const Topology& topology = request.topology;
   row.whole = row.chunked = row.terms;
   row.is_chunked = topology.num_servers() <= kMaxChunked;
   if (topology.num_servers() == 1 || !row.is_chunked) return;
   ModelOptions options = request.model;
   options.overlap = true;
-  const PricedPlan priced(*row.plan, topology, options);
+  const std::shared_ptr<const PricedPlan> known = is_tree_planner(row.spec)
+                                                      ? std::make_shared<const PricedPlan>(*row.plan, topology, options)
+                                                      : prices.of(row.spec, *row.plan, topology, options);
+  const PricedPlan& priced = *known;
   const std::int64_t possible = plus::most_chunks(topology, request.size_floats, options);
   row.num_chunks = priced.few_chunks(request.size_floats,
                                      options.max_chunks > 0 ? std::min(possible, options.max_chunks) : possible);
@@ -31,12 +35,14 @@ void price_both_ways(const PredictRequest& request, PredictRow& row) {
 }
 
 /// `considered` gets what gentree+ has compared its plan with.
-PredictRow tree_row(const PredictRequest& request, const AlgorithmSpec& spec, std::vector<PlanCandidate>& considered) {
+PredictRow tree_row(const PredictRequest& request, const AlgorithmSpec& spec, const std::shared_ptr<FlatPrices>& prices,
+                    std::vector<PlanCandidate>& considered) {
   const PlanAnswer planned = plan({.topology = request.topology,
                                    .size_floats = request.size_floats,
                                    .algorithms = {spec},
                                    .model = request.model,
-                                   .collective = request.model.collective});
+                                   .collective = request.model.collective},
+                                  prices);
   PredictRow row;
   row.spec = planned.spec;
   row.terms = planned.terms;
@@ -44,7 +50,7 @@ PredictRow tree_row(const PredictRequest& request, const AlgorithmSpec& spec, st
   row.sentence = plan_sentence(planned.switches);
   row.plan = std::make_shared<const Plan>(planned.plan);
   if (spec.name != "gentree+") {
-    price_both_ways(request, row);
+    price_both_ways(request, *prices, row);
     return row;
   }
   considered = planned.considered;
@@ -55,13 +61,13 @@ PredictRow tree_row(const PredictRequest& request, const AlgorithmSpec& spec, st
   return row;
 }
 
-PredictRow flat_row(const PredictRequest& request, const Prediction& prediction) {
+PredictRow flat_row(const PredictRequest& request, const Prediction& prediction, FlatPrices& prices) {
   PredictRow row;
   static_cast<Prediction&>(row) = prediction;
   const std::int64_t n = request.topology.num_servers();
   row.plan =
       std::make_shared<const Plan>(as_collective(n == 1 ? cps(1) : build_plan(row.spec, n), request.model.collective));
-  price_both_ways(request, row);
+  price_both_ways(request, prices, row);
   return row;
 }
 
@@ -143,16 +149,17 @@ PredictAnswer predict(const PredictRequest& request) {
   std::vector<AlgorithmSpec> flat;
   std::vector<PlanCandidate> considered;  // by gentree+
   PredictAnswer out;
+  const auto prices = std::make_shared<FlatPrices>();
   for (const AlgorithmSpec& spec : request.algorithms) {
     if (is_tree_planner(spec)) {
-      out.results.push_back(tree_row(request, spec, considered));
+      out.results.push_back(tree_row(request, spec, prices, considered));
     } else {
       flat.push_back(spec);
     }
   }
-  Predictor predictor(topology, flat, request.model);
+  Predictor predictor(topology, flat, request.model, prices);
   const std::vector<Prediction> predictions = predictor.at(request.size_floats);
-  for (const Prediction& p : predictions) out.results.push_back(flat_row(request, p));
+  for (const Prediction& p : predictions) out.results.push_back(flat_row(request, p, *prices));
   rank(request, considered, out.results);
   out.bound = lower_bound(topology, request.size_floats, request.model.collective, request.model.kind);
   if (request.flips && flat.size() > 1 && topology.num_servers() > 1) {

@@ -35,6 +35,8 @@ std::string numbers(const std::string& table) {
   return "<details><summary>The numbers</summary>" + table + "</details>\n";
 }
 
+bool has_interval(const ChartPoint& p) { return p.low >= 0 && p.high >= p.low && std::isfinite(p.high); }
+
 std::string line_svg(const ChartLine& line, std::size_t index, const Axis& x, const Axis& y) {
   std::string points;
   std::string marks;
@@ -42,7 +44,7 @@ std::string line_svg(const ChartLine& line, std::size_t index, const Axis& x, co
     if (!x.shows(p.x) || !y.shows(p.y)) continue;
     const double px = x.at(p.x);
     points += fmt::format("{:.1f},{:.1f} ", px, y.at(p.y));
-    if (y.shows(p.low) && p.low >= 0 && p.high >= p.low && std::isfinite(p.high)) {
+    if (y.shows(p.low) && has_interval(p)) {
       marks += fmt::format("<line class=\"interval\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>", px,
                            y.at(p.low), y.at(p.high));
     }
@@ -98,14 +100,75 @@ std::string tick(ChartUnit unit, double value) {
   return fmt::format("{:.4g}", value);
 }
 
+namespace {
+
+/// The lines of a chart that have points.
+std::vector<const ChartLine*> drawn_lines(const Chart& chart) {
+  std::vector<const ChartLine*> out;
+  for (const ChartLine& line : chart.lines) {
+    if (!line.points.empty()) out.push_back(&line);
+  }
+  return out;
+}
+
+/// Do all lines have one point, at the same place? Lines would show nothing then.
+bool is_one_place(const std::vector<const ChartLine*>& lines) {
+  return !lines.empty() && std::all_of(lines.begin(), lines.end(), [&](const ChartLine* line) {
+    return line->points.size() == 1 && line->points.front().x == lines.front()->points.front().x;
+  });
+}
+
+/// A bar for each line, from 0, with its interval; what is predicted is hollow.
+std::string one_place_html(const Chart& chart, const std::vector<const ChartLine*>& lines) {
+  constexpr double kRow = 34;
+  constexpr double kNames = 170;
+  constexpr double kValues = 220;
+  Axis axis(false, kNames, kWidth - kValues);
+  for (const ChartLine* line : lines) {
+    const ChartPoint& p = line->points.front();
+    axis.include(p.y);
+    if (has_interval(p)) axis.include(p.high);
+  }
+  if (axis.is_empty()) return "";
+  axis.finish(1);
+  const std::string place = tick(chart.x_unit, lines.front()->points.front().x);
+  std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}, {}\">\n", kWidth,
+                                kRow * static_cast<double>(lines.size()) + 6, html(chart.title), html(place));
+  std::size_t next = 0;
+  for (const ChartLine* line : lines) next = std::max(next, static_cast<std::size_t>(line->color + 1));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const ChartLine& line = *lines[i];
+    const ChartPoint& p = line.points.front();
+    if (!axis.shows(p.y)) continue;
+    const double top = kRow * static_cast<double>(i) + 6;
+    const double middle = top + (kRow - 12) / 2;
+    double end = axis.at(p.y);
+    svg += fmt::format(
+        "<g class=\"s{}\"><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>"
+        "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>",
+        (line.color >= 0 ? static_cast<std::size_t>(line.color) : next++) % kColors, kNames - 8, middle + 4,
+        html(line.name), line.is_dashed ? "hollow" : "part", kNames, top, std::max(end - kNames, 0.5), kRow - 12);
+    if (has_interval(p)) {
+      svg += fmt::format("<path class=\"whisker\" d=\"M{0:.1f},{2:.1f}H{1:.1f}M{0:.1f},{3:.1f}v8M{1:.1f},{3:.1f}v8\"/>",
+                         axis.at(p.low), axis.at(p.high), middle, middle - 4);
+      end = std::max(end, axis.at(p.high));
+    }
+    svg += fmt::format("</g><text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", end + 6, middle + 4,
+                       html(interval_words(chart.y_unit, p)));
+  }
+  return fmt::format("<h3>{}, {}</h3>\n<figure>\n{}</svg>\n{}</figure>\n", html(chart.title), html(place), svg,
+                     numbers(chart_table(chart, lines)));
+}
+
+}  // namespace
+
 std::string chart_html(const Chart& chart) {
+  const std::vector<const ChartLine*> lines = drawn_lines(chart);
+  if (is_one_place(lines)) return one_place_html(chart, lines);
   Axis x(chart.is_x_log, kLeft, kWidth - kRight);
   Axis y(chart.is_y_log, kHeight - kBottom, kTop);
-  std::vector<const ChartLine*> lines;
-  for (const ChartLine& line : chart.lines) {
-    if (line.points.empty()) continue;
-    lines.push_back(&line);
-    for (const ChartPoint& p : line.points) {
+  for (const ChartLine* line : lines) {
+    for (const ChartPoint& p : line->points) {
       x.include(p.x);
       for (const double value : {p.y, p.low >= 0 ? p.low : p.y, p.high >= 0 ? p.high : p.y}) y.include(value);
     }

@@ -17,6 +17,9 @@ std::string bars_html(const std::string& title, const std::vector<Bar>& bars);
 /// A table that scrolls by itself where the window is narrow.
 std::string table_html(const std::vector<std::string>& titles, const std::vector<std::vector<std::string>>& rows);
 
+/// Where the numbers of a section come from, within it.
+void add_origin(ReportPage& page, const Origin& origin);
+
 /// "12.3 ms", "4 MB", "12", "15%".
 std::string tick(ChartUnit unit, double value);
 

@@ -94,12 +94,14 @@ figure { margin: 0.4rem 0; }
 svg { display: block; width: 100%; height: auto; }
 svg text { fill: var(--text); font: 12px system-ui, sans-serif; }
 svg .tick { fill: var(--quiet); }
+@media (max-width: 560px) { svg text { font-size: 15.5px; } }
 .grid { stroke: var(--grid); }
 .line { fill: none; stroke-width: 2; } .dashed { stroke-dasharray: 6 4; }
 .interval { stroke-width: 1.5; opacity: 0.6; }
 .s0 { --own: var(--s0); } .s1 { --own: var(--s1); } .s2 { --own: var(--s2); } .s3 { --own: var(--s3); }
 .s4 { --own: var(--s4); } .s5 { --own: var(--s5); } .s6 { --own: var(--s6); } .s7 { --own: var(--s7); }
-.line, .interval { stroke: var(--own); } .dot, .part { fill: var(--own); }
+.line, .interval, .hollow { stroke: var(--own); } .dot, .part { fill: var(--own); }
+.hollow { fill: none; stroke-width: 1.5; stroke-dasharray: 6 4; } .whisker { fill: none; stroke: var(--text); stroke-width: 1.5; }
 .legend { display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; font-size: 0.9rem; }
 .legend i { display: inline-block; width: 12px; height: 12px; border-radius: 3px; margin-right: 5px; background: var(--own); }
 details { margin: 0.3rem 0 0.8rem; }
@@ -116,6 +118,8 @@ void ReportPage::verdict(Tone tone, const std::string& sentence) {
 }
 
 void ReportPage::section(const std::string& title) { body_ += "<h2>" + report::html(title) + "</h2>\n"; }
+
+void ReportPage::heading(const std::string& title) { body_ += "<h3>" + report::html(title) + "</h3>\n"; }
 
 void ReportPage::paragraph(const std::string& text) { body_ += "<p>" + report::html(text) + "</p>\n"; }
 

@@ -272,7 +272,7 @@ void add_to_report(ReportPage& page, const Profile& profile, const std::string& 
     page.table({"", "measured", "model", "ratio"}, rows);
   }
   page.list(profile.notes);
-  add_to_report(page, origin_of(profile));
+  report::add_origin(page, origin_of(profile));
 }
 
 void add_to_report(ReportPage& page, const FitReport& report, const std::string& source) {
@@ -281,18 +281,33 @@ void add_to_report(ReportPage& page, const FitReport& report, const std::string&
   add_held_out(page, report);
 }
 
-void add_to_report(ReportPage& page, const Origin& origin) {
-  if (origin.facts.empty() && origin.commands.empty()) return;
-  page.section("Where these numbers come from");
+namespace {
+
+void add_facts(ReportPage& page, const Origin& origin, const char* before_commands) {
   std::vector<std::string> facts;
   for (const auto& [name, value] : origin.facts) facts.push_back(name + ": " + value);
   page.list(facts);
-  if (!origin.commands.empty()) {
-    std::string text;
-    for (const std::string& command : origin.commands) text += (text.empty() ? "" : "\n") + command;
-    page.paragraph("Measured with:");
-    page.code(text);
-  }
+  if (origin.commands.empty()) return;
+  std::string text;
+  for (const std::string& command : origin.commands) text += (text.empty() ? "" : "\n") + command;
+  page.paragraph(before_commands);
+  page.code(text);
+}
+
+bool is_empty(const Origin& origin) { return origin.facts.empty() && origin.commands.empty(); }
+
+}  // namespace
+
+void report::add_origin(ReportPage& page, const Origin& origin) {
+  if (is_empty(origin)) return;
+  page.heading("Where these numbers come from");
+  add_facts(page, origin, "Measured with:");
+}
+
+void add_to_report(ReportPage& page, const Origin& origin) {
+  if (is_empty(origin)) return;
+  page.section("This machine, and how this page was made");
+  add_facts(page, origin, "Made with:");
 }
 
 }  // namespace gar

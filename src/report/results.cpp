@@ -87,11 +87,13 @@ void compare_with_native(ReportPage& page, const std::vector<Series>& series, co
     for (const auto& [bytes, ratio] : ratios) {
       if (ratio < kLevel) slower += (slower.empty() ? "" : ", ") + format_bytes(bytes);
     }
+    const std::string where = values.size() == 1
+                                  ? fmt::format("at {}", format_bytes(least.first))
+                                  : fmt::format("(geometric mean over {} sizes), {:.2f} times at {}, the least",
+                                                values.size(), least.second, format_bytes(least.first));
     page.verdict(mean >= 1 ? Tone::kGood : Tone::kBad,
-                 fmt::format("{}: {} is {:.2f} times as fast as the MPI library's own AllReduce (geometric mean over "
-                             "{} size{}), {:.2f} times at {}, the least.",
-                             source, s.name, mean, values.size(), values.size() == 1 ? "" : "s", least.second,
-                             format_bytes(least.first)));
+                 fmt::format("{}: {} is {:.2f} times as fast as the MPI library's own AllReduce {}.", source, s.name,
+                             mean, where));
     if (!slower.empty()) {
       page.verdict(
           Tone::kBad,
@@ -103,7 +105,7 @@ void compare_with_native(ReportPage& page, const std::vector<Series>& series, co
   }
 }
 
-void judge_predictions(ReportPage& page, const std::vector<Series>& series) {
+void judge_predictions(ReportPage& page, const std::vector<Series>& series, const std::string& source) {
   std::vector<double> errors;
   for (const Series& s : series) {
     for (const auto& [bytes, ratio] : ratios_of(s.predicted, s.measured)) errors.push_back(std::abs(ratio - 1));
@@ -111,8 +113,10 @@ void judge_predictions(ReportPage& page, const std::vector<Series>& series) {
   if (errors.empty()) return;
   std::sort(errors.begin(), errors.end());
   page.verdict(Tone::kPlain,
-               fmt::format("Predictions are off by {} (median) and {} (95%).", format_percent(quantile(errors, 0.5)),
-                           format_percent(quantile(errors, 0.95))));
+               errors.size() == 1
+                   ? fmt::format("{}: the prediction is off by {}.", source, format_percent(errors.front()))
+                   : fmt::format("{}: predictions are off by {} (median) and {} (95%).", source,
+                                 format_percent(quantile(errors, 0.5)), format_percent(quantile(errors, 0.95))));
 }
 
 void judge_by_profile(ReportPage& page, const Results& results, const Profile& profile, const std::string& source) {
@@ -129,14 +133,14 @@ void judge_by_profile(ReportPage& page, const Results& results, const Profile& p
     page.verdict(!diagnosis.is_judged  ? Tone::kPlain
                  : diagnosis.is_normal ? Tone::kGood
                                        : Tone::kBad,
-                 source + ": " + words);
+                 fmt::format("{}: {}{}", source, words, words.ends_with('.') ? "" : "."));
   }
 }
 
-/// How far the best of each size is from what no plan can beat on the profile's network.
+/// How far the best of each size is from what no plan can beat on the network.
 void add_bound(ReportPage& page, Chart& chart, const std::vector<Series>& series, const Results& results,
-               const Profile& profile) {
-  if (results.num_ranks > 0 && results.num_ranks != profile.topology.num_servers()) return;
+               const Topology& network, const std::string& source) {
+  if (results.num_ranks > 0 && results.num_ranks != network.num_servers()) return;
   std::map<double, double> best;
   for (const Series& s : series) {
     for (const ChartPoint& p : s.measured.points) {
@@ -149,7 +153,7 @@ void add_bound(ReportPage& page, Chart& chart, const std::vector<Series>& series
   double worst_at = 0;
   std::string binding;
   for (const auto& [bytes, seconds] : best) {
-    const LowerBound limit = lower_bound(profile.topology, bytes / 4);
+    const LowerBound limit = lower_bound(network, bytes / 4);
     if (!(limit.seconds() > 0)) continue;
     bound.points.push_back({.x = bytes, .y = limit.seconds()});
     if (seconds / limit.seconds() > worst) {
@@ -160,10 +164,11 @@ void add_bound(ReportPage& page, Chart& chart, const std::vector<Series>& series
   }
   if (bound.points.empty()) return;
   chart.lines.push_back(bound);
-  page.verdict(
-      Tone::kPlain,
-      fmt::format("The fastest that was measured is furthest from the lower limit at {}: {:.2f} times it ({}).",
-                  format_bytes(worst_at), worst, binding));
+  const std::string where = bound.points.size() == 1
+                                ? fmt::format("the fastest takes {:.2f} times the lower limit", worst)
+                                : fmt::format("the fastest is furthest from the lower limit at {}, {:.2f} times it",
+                                              format_bytes(worst_at), worst);
+  page.verdict(Tone::kPlain, fmt::format("{}: {} ({}).", source, where, binding));
 }
 
 Chart chart_of(const Results& results, const std::vector<Series>& series) {
@@ -185,16 +190,18 @@ Chart chart_of(const Results& results, const std::vector<Series>& series) {
 
 Chart results_chart(const Results& results) { return chart_of(results, series_of(results)); }
 
-void add_to_report(ReportPage& page, const Results& results, const Profile* profile, const std::string& source) {
+void add_to_report(ReportPage& page, const Results& results, const Profile* profile, const std::string& source,
+                   const Topology* network) {
   const std::vector<Series> series = series_of(results);
   compare_with_native(page, series, source);
   if (profile != nullptr) judge_by_profile(page, results, *profile, source);
-  judge_predictions(page, series);
+  judge_predictions(page, series, source);
   Chart chart = chart_of(results, series);
-  if (profile != nullptr) add_bound(page, chart, series, results, *profile);
+  if (network == nullptr && profile != nullptr) network = &profile->topology;
+  if (network != nullptr) add_bound(page, chart, series, results, *network, source);
   page.section("Measured: " + source);
   page.chart(chart);
-  add_to_report(page, results.origin);
+  report::add_origin(page, results.origin);
 }
 
 }  // namespace gar

@@ -160,11 +160,15 @@ class Bounds : public ::testing::TestWithParam<int> {};
 TEST_P(Bounds, OfUnevenGroupsAreNotAboveThePrice) {
   double closest = 0;
   int num_equal = 0;
+  int num_closer = 0;
   for (int i = GetParam(); i < num_trees(); i += kNumBatches) {
     const Input in = draw(static_cast<std::uint64_t>(i + 1));
     const OneSwitch best = best_parameters(in.topology, in.options);
     const std::vector<double> paths = least_paths(in.topology);
-    const auto path = [&](std::int64_t distance) { return paths[static_cast<std::size_t>(distance)]; };
+    const std::function<double(std::int64_t)> path = [&](std::int64_t distance) {
+      return paths[static_cast<std::size_t>(distance)];
+    };
+    const GroupsBound groups(in.topology, in.options);
     std::vector<AlgorithmSpec> specs = groupings(in.topology.num_servers());
     if (specs.size() > 60) {  // some of them
       std::mt19937_64 random(static_cast<std::uint64_t>(i));
@@ -175,7 +179,12 @@ TEST_P(Bounds, OfUnevenGroupsAreNotAboveThePrice) {
       const double bound =
           uneven_hcps_bound(spec.factors, in.topology.num_servers(), in.size, best, in.options.collective, path);
       const double price = seconds_of(spec, in);
+      EXPECT_LE(groups.seconds(spec.factors, in.size, path, false), price)
+          << "seed " << i + 1 << ", " << to_string(spec) << ", in their places";
       if (shares_equally(build_plan(spec, in.topology.num_servers()))) {
+        const double placed = groups.seconds(spec.factors, in.size, path, true);
+        EXPECT_LE(placed, price) << "seed " << i + 1 << ", " << to_string(spec) << ", in their places, equal shares";
+        num_closer += placed > 1.01 * bound ? 1 : 0;
         EXPECT_LE(uneven_hcps_bound(spec.factors, in.topology.num_servers(), in.size, best, in.options.collective, path,
                                     true),
                   price)
@@ -189,6 +198,7 @@ TEST_P(Bounds, OfUnevenGroupsAreNotAboveThePrice) {
   }
   EXPECT_GT(closest, 0.5) << "these bounds bound nothing";
   EXPECT_GT(num_equal, 0);
+  EXPECT_GT(num_closer, 0) << "places make no difference";
 }
 
 TEST_P(Bounds, OfDigitsAreNotAboveThePrice) {

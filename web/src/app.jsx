@@ -4,20 +4,21 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Bars } from './bars.jsx';
 import { Chart } from './chart.jsx';
 import { Cancelled } from './client.js';
-import { csv, save, savePng, svgText } from './exports.js';
+import { Diagnosis } from './diagnosis.jsx';
 import { Heat } from './heat.jsx';
 import { Movie } from './movie.jsx';
 import { parseNetwork } from './network.js';
 import { NodePanel, Picture } from './picture.jsx';
 import { Sliders } from './sliders.jsx';
-import { cleaned, commandLine, fromFragment, networkFields, toFragment } from './state.js';
+import { cleaned, fromFragment, networkFields } from './state.js';
+import { Take } from './take.jsx';
 import { bytes, count, DTYPES, elements, parseBytes, percent, seconds, short } from './units.js';
 
 const MOST_FILE_BYTES = 12e6;
 const FEW = 64; // servers up to which everything is a matter of a moment
 const HUGE = 1e5; // servers above which only some algorithms are compared
 const LARGE = 1000; // servers above which answers take longer than a moment
-const MOMENT = 80; // milliseconds after which something is said, even if it is not the best yet
+const MOMENT = 40; // milliseconds after which something is said, even if it is not the best yet
 const CURVE = Array.from({ length: 14 }, (_, i) => 256 * 4 ** i); // bytes: 256 B to 17 GB
 const NAMES = ['tree:16x24', 'ss24', 'ss32', 'sym384', 'sym512', 'asy384', 'cdc384', 'star:12@100Gbit/s,2us', 'leafspine:4x16x24',
                'fattree:8', 'million-servers', 'mixed-fleet', 'one-slow-link', 'small-buffers'];
@@ -55,30 +56,9 @@ function Answer({ answer, first, error, busy, onCancel, profile, size }) {
         </>
       )}
       <p class="quiet status">{busy ? <>{first ? `first answer in ${Math.round(first.ms)} ms, ` : ''}computing ... <button type="button" onClick={onCancel}>Cancel</button></>
-        : answer && `${count(answer.num_ranks)} ranks, answered in ${Math.round(shownMs ?? answer.ms)} ms`}</p>
+        : answer && `${count(answer.num_ranks)} ranks, answered in ${Math.round(shownMs ?? answer.ms)} ms${
+          answer.firstMs ? `, a first answer in ${Math.round(answer.firstMs)} ms` : ''}`}</p>
     </section>
-  );
-}
-
-function Diagnosis({ found }) {
-  if (!found) return null;
-  return (
-    <div id="diagnosis" role="status">
-      <h3>{found.name}</h3>
-      {found.error ? <p class="error">{found.error}</p> : <ul>{found.words.map((w) => <li>{w}</li>)}</ul>}
-      {found.rows?.length > 0 && (
-        <div class="scroll" tabindex="0" role="region" aria-label="Measured and expected">
-          <table>
-            <thead><tr><th>size</th><th>algorithm</th><th>measured</th><th>expected</th><th>ratio</th>
-              {found.rows[0].verdict && <th>verdict</th>}</tr></thead>
-            <tbody>{found.rows.slice(0, 200).map((r) => (
-              <tr><td>{bytes(r.bytes)}</td><td>{r.algorithm}{r.is_assumed ? '?' : ''}</td><td>{seconds(r.measured_seconds)}</td>
-                <td>{seconds(r.expected_seconds)}</td><td>{r.ratio.toFixed(2)}</td>
-                {r.verdict && <td class={`verdict-${r.verdict}`}>{r.verdict}</td>}</tr>))}</tbody>
-          </table>
-        </div>
-      )}
-    </div>
   );
 }
 
@@ -122,67 +102,12 @@ function NetworkInput({ state, net, onChange, onFiles }) {
         <button type="button" id="load" onClick={() => take(box.current.value)}>Show</button>
         <datalist id="names">{NAMES.map((n) => <option value={n} />)}</datalist>
       </p>
-      <p class="row"><label class="file">or a file: network, profile, plan, output of gar bench, nccl-tests or OSU
+      <p class="row"><label class="file">or a file: network, profile, plan, output of gar bench, nccl-tests or OSU, log of NCCL
         <input type="file" multiple onChange={(e) => onFiles([...e.currentTarget.files])} /></label></p>
       <p class="quiet">Files can be dropped anywhere. Nothing leaves this page.</p>
       {net && <p id="totals">{net.words[0]}</p>}
       {net?.words.length > 1 && <ul class="quiet">{net.words.slice(1).map((w) => <li>{w}</li>)}</ul>}
     </fieldset>
-  );
-}
-
-function Exports({ core, state, answer, curve, net, fields }) {
-  const [message, setMessage] = useState('');
-  const [link, setLink] = useState('');
-  const what = { ...fields, count: String(elements(state.bytes, state.dtype)), dtype: state.dtype, model: state.model };
-  const busy = async (work) => {
-    try {
-      setMessage('...');
-      await work();
-      setMessage('saved');
-    } catch (error) {
-      setMessage(error.message);
-    }
-  };
-  const share = async () => {
-    const text = `${location.href.split('#')[0]}#${await toFragment(state)}`;
-    setLink(text);
-    try {
-      await navigator.clipboard.writeText(text);
-      setMessage('the link is in the clipboard');
-    } catch {
-      setMessage('copy the link below');
-    }
-  };
-  return (
-    <section aria-labelledby="export-title" id="exports">
-      <h2 id="export-title">Take it with you</h2>
-      <p class="row">
-        <button type="button" id="share" onClick={share}>Link to this</button>
-        <button type="button" onClick={() => busy(async () => save('curve.svg', svgText(document.getElementById('curve')), 'image/svg+xml'))}
-          id="save-svg" disabled={!curve || curve.isStale || curve.isPartial}>Chart as SVG</button>
-        <button type="button" onClick={() => busy(() => savePng('curve.png', document.getElementById('curve')))} id="save-png" disabled={!curve || curve.isStale || curve.isPartial}>as PNG</button>
-        <button type="button" onClick={() => busy(async () => save('curve.csv', csv(curve.rows), 'text/csv'))} id="save-csv" disabled={!curve || curve.isStale || curve.isPartial}>as CSV</button>
-        <button type="button" onClick={() => busy(async () => {
-          const { text } = await core.ask({ ask: 'predict', ...what }, { key: 'export' });
-          save('predict.json', text, 'application/json');
-        })} id="save-json" disabled={!answer}>Answer as JSON</button>
-        <button type="button" onClick={() => busy(async () => {
-          const { text } = await core.ask({ ask: 'plan', ...what, raw: true }, { key: 'export' });
-          save('plan.json', text, 'application/json');
-        })} id="save-plan" disabled={!answer}>Plan</button>
-        <button type="button" onClick={() => busy(async () => {
-          const { text } = await core.ask({ ask: 'trace', ...what }, { key: 'export', slow: true });
-          save('trace.json', text, 'application/json');
-        })} id="save-trace" disabled={!answer}>Trace for Perfetto</button>
-        <button type="button" onClick={() => save(state.name ?? 'network.json', net.network, 'application/json')} id="save-network" disabled={!net}>Network</button>
-        {state.profile && <button type="button" onClick={() => save('profile.json', state.profile, 'application/json')}>Profile</button>}
-        <span aria-live="polite">{message}</span>
-      </p>
-      {link && <p><label>Link <input class="wide" readOnly value={link} id="permalink" onFocus={(e) => e.currentTarget.select()} /></label></p>}
-      <p>The same on the command line{state.network ? ', with the network saved above' : ''}:</p>
-      <pre id="command" tabindex="0">{commandLine(state)}{'\n'}{commandLine(state, 'plan')}{'\n'}{commandLine(state, 'simulate')} --algo gentree+</pre>
-    </section>
   );
 }
 
@@ -227,6 +152,7 @@ export function App({ core, start }) {
     const isOld = () => run.current !== mine;
     const since = performance.now();
     let timer = 0;
+    let firstMs = null; // after which something was said
     (async () => {
       setBusy(true);
       setFirst(null);
@@ -248,20 +174,24 @@ export function App({ core, start }) {
           const algo = next.num_servers > HUGE ? 'ring,cps' : 'gentree,ring,rhd,cps';
           timer = setTimeout(() => {
             core.ask({ ...question, quick: true, algo }, { key: 'first', slow: true })
-              .then((soon) => !isOld() && setFirst({ ...soon, ms: performance.now() - since })).catch(() => {});
+              .then((soon) => {
+                if (isOld()) return;
+                firstMs = performance.now() - since;
+                setFirst({ ...soon, ms: firstMs });
+              }).catch(() => {});
           }, next.num_servers > LARGE ? 0 : MOMENT);
         }
         const got = await all;
         clearTimeout(timer);
         core.cancel('first');
         if (isOld()) return;
-        setAnswer({ ...got, since });
+        setAnswer({ ...got, since, firstMs });
         setFirst(null);
         setBusy(false);
         // Where the choice changes takes longer, and nobody has to wait for it.
         if (next.num_servers <= 1e4) {
           const whole = await core.ask(question, { key: 'flips', slow: true });
-          if (!isOld()) setAnswer({ ...whole, keepsTime: true });
+          if (!isOld()) setAnswer({ ...whole, firstMs, keepsTime: true });
         }
       } catch (problem) {
         clearTimeout(timer);
@@ -341,14 +271,17 @@ export function App({ core, start }) {
         : `it is wrong: ${proof.problem}`] };
     }
     if (seen.kind === 'nccl-log') {
-      if (seen.topology) change({ topology: seen.topology, network: null, name: null, profile: null }, null);
-      return { ...seen, rows: [] };
+      // Without the guess of a network the page keeps the one it has.
+      if (seen.topology) change({ topology: seen.topology, network: null, name: null, profile: null, points: [], results: null }, null);
+      return { ...seen, words: [], rows: [] };
     }
     const points = seen.rows.map((r) => ({ bytes: r.bytes, seconds: r.seconds, label: r.label || r.algorithm || seen.format }));
     change({ points, results: text }, null);
     try {
       const verdict = await judge(text, file.name, fields, state.profile);
-      return { ...seen, rows: verdict.rows, words: [...seen.words, ...verdict.words] };
+      // What the log says stands by itself.
+      const words = verdict.words.filter((w) => !seen.nccl || !w.startsWith('the log of NCCL: '));
+      return { ...seen, rows: verdict.rows, words: [...seen.words, ...words] };
     } catch (problem) {
       return { ...seen, rows: [], words: [...seen.words, problem.message] };
     }
@@ -419,7 +352,7 @@ export function App({ core, start }) {
             <Bars results={answer.words.rows} /></section>}
           <Heat core={core} network={net?.network} fields={fields} model={state.model} />
           {tree && <Movie core={core} tree={tree} fields={fields} state={state} counts={asked} />}
-          <Exports core={core} state={state} answer={answer} curve={curve} net={net} fields={fields} />
+          <Take core={core} state={state} answer={answer} curve={curve} net={net} fields={fields} />
         </div>
       </main>
       <footer><p class="quiet">gar {answer?.gar_version ?? ''}. All of this is computed on this page: no server is asked.{' '}

@@ -8,6 +8,13 @@ import { seconds } from './units.js';
 
 const STEPS = 1000;
 
+/** What the last rank waits for at this moment. */
+function pathWords(hop) {
+  if (!hop) return '';
+  return hop.isMessage ? ` On the critical path: rank ${hop.rank} waits for what rank ${hop.from} sends (chunk ${hop.chunk + 1}).`
+    : ` On the critical path: rank ${hop.rank} by itself.`;
+}
+
 /** The places between two servers, up and down the tree. */
 function route(placed, from, to) {
   const chain = (rank) => placed.nodes.filter((n) => n.first <= rank && rank <= n.last).sort((a, b) => b.depth - a.depth);
@@ -41,6 +48,7 @@ function Stage({ film, placed, t, tree }) {
     }
   }
   const hop = film.hop(t);
+  const way = hop?.isMessage ? route(placed, hop.from, hop.rank) : null;
   return (
     <div class="scroll picture" tabindex="0" role="region" aria-label="The network while the plan runs">
       <svg viewBox={`0 0 ${placed.width} ${placed.height}`} class="network" id="film"
@@ -51,6 +59,7 @@ function Stage({ film, placed, t, tree }) {
           return <line key={key} class={`link ${kind}`} x1={from.x} y1={from.y} x2={to.x} y2={to.y}
                        stroke-width={one ? Math.min(9, 2 + Math.log2(1 + one.senders)) : 1.5} />;
         })}
+        {way && <polyline class="critical" points={way.map((p) => `${p.x},${p.y}`).join(' ')} />}
         {placed.gaps.map((g) => <text key={g.key} class="tick" x={g.x} y={g.y + 4} text-anchor="middle">...</text>)}
         {placed.nodes.map((p) => (
           <g key={p.key} class={`node ${hop && !p.node.children && (p.first === hop.rank || p.first === hop.from) ? 'chosen' : ''}`}>
@@ -156,7 +165,7 @@ export function Movie({ core, tree, fields, state, counts }) {
           <p id="movie-words" aria-live="off">
             {stages.map((s) => `${s.what} (${s.half})`).join('; ') || 'between stages'}
             {worst ? `. ${worst.link.name}: ${worst.senders} sender${worst.senders === 1 ? '' : 's'} at once${worst.excess > 0
-              ? `, ${worst.excess} more than it takes without incast` : ''}` : ''}.
+              ? `, ${worst.excess} more than it takes without incast` : ''}` : ''}.{pathWords(film.hop(t))}
           </p>
           <p class="legend"><span><i class="key busy-key" />carries messages</span><span><i class="key incast-key" />incast: more senders than w_t</span>
             <span><i class="key dot-key" />a message, its colour is its chunk</span><span><i class="key chosen-key" />on the critical path</span></p>

@@ -86,7 +86,7 @@ export function NodePanel({ tree, chosen, onChange }) {
               onChange={(e) => setRepeat(e.currentTarget.value)} /></label>
             <input type="range" min="1" max={Math.max(64, 2 * node.repeat)} value={node.repeat}
               aria-label={`number of ${node.name}`} onInput={(e) => setRepeat(e.currentTarget.value)} />
-            <button type="button" onClick={() => setRepeat(node.repeat + 1)}>add one</button>
+            <button type="button" id="add" onClick={() => setRepeat(node.repeat + 1)}>add one more {node.name}</button>
           </p>
           <p class="row">
             <span>link {speed(node.beta ?? 0)}</span>

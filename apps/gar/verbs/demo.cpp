@@ -263,12 +263,13 @@ void show(const Screen& screen, const DemoAnswer& answer) {
   }
 }
 
-/// What a benchmark printed, onto the page, if one is wanted.
-void add_bench(ReportPage* page, const CommandResult& bench, const std::optional<Profile>& profile,
-               const std::string& where) {
-  if (page != nullptr && bench.code == 0) {
-    add_to_report(*page, parse_results(bench.out, "gar bench"), profile ? &*profile : nullptr, where);
-  }
+/// What a benchmark printed, onto the page, if one is wanted; with the lower limit of a network that is known (or
+/// null).
+void add_bench(ReportPage* page, const CommandResult& bench, const Network* network, const std::string& where) {
+  if (page == nullptr || bench.code != 0) return;
+  const Profile* profile = network != nullptr && network->profile ? &*network->profile : nullptr;
+  add_to_report(*page, parse_results(bench.out, "gar bench"), profile, where,
+                network != nullptr ? &network->topology : nullptr);
 }
 
 DemoAnswer on_processes(const Screen& screen, const Folder& folder, ReportPage* page) {
@@ -306,7 +307,7 @@ DemoAnswer on_processes(const Screen& screen, const Folder& folder, ReportPage* 
                                  "-e", size,    "-n",      "20",  "-w",     "3",        "--json"};
   words.insert(words.end(), profile.begin(), profile.end());
   const CommandResult bench = run_quietly(words);
-  add_bench(page, bench, found.profile, fmt::format("{} processes of this machine", local));
+  add_bench(page, bench, found.profile ? &found : nullptr, fmt::format("{} processes of this machine", local));
   if (page != nullptr && found.profile) add_to_report(*page, *found.profile, "");
   DemoAnswer out = answer_of(bench, "processes", kProcesses);
   check_interrupt();
@@ -325,12 +326,13 @@ DemoAnswer on_cluster(const Screen& screen, const Folder& folder, ReportPage* pa
   const std::string file = folder.file("net.json");
   cluster.write_topology(file);
   screen.line(fmt::format("  $ gar plan -t net.json --size {} --policy runtime -o plan.json", size));
-  const Proved proved = plan_and_prove(load_topology(file), kClusterSize, Policy::kRuntime);
+  const Network network = gar::load_network(file, "");
+  const Proved proved = plan_and_prove(network.topology, kClusterSize, Policy::kRuntime);
   show(screen, proved);
   screen.line(fmt::format("  $ testbed/cluster run -- gar bench --algo auto,native --sizes {} -n 3 -w 1", size));
   const CommandResult bench = cluster.run(
       {own_path().string(), "bench", "--algo", "auto,native", "--sizes", size, "-n", "3", "-w", "1", "--json"});
-  add_bench(page, bench, {}, fmt::format("{} virtual hosts with cables of 25 Mbit/s", kHosts));
+  add_bench(page, bench, &network, fmt::format("{} virtual hosts with cables of 25 Mbit/s", kHosts));
   DemoAnswer out = answer_of(bench, "cluster", kHosts);
   check_interrupt();
   out.predicted_seconds = proved.answer.seconds();

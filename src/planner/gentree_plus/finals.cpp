@@ -29,8 +29,9 @@ constexpr double kRounding = 1e-9;
 
 bool may_simulate(const Topology& topology) { return topology.num_servers() <= kMostSimulated; }
 
-Finals::Finals(const Topology& topology, double size_floats, const ModelOptions& options)
-    : topology_(topology), size_(size_floats), options_(options) {
+Finals::Finals(const Topology& topology, double size_floats, const ModelOptions& options,
+               std::shared_ptr<FlatPrices> prices)
+    : topology_(topology), size_(size_floats), options_(options), prices_(std::move(prices)) {
   options_.overlap = true;
   most_chunks_ = most_chunks(topology, size_floats, options);
   limit_ = options.max_chunks > 0 ? std::min(most_chunks_, options.max_chunks) : most_chunks_;
@@ -40,11 +41,13 @@ Finals::Finals(const Topology& topology, double size_floats, const ModelOptions&
   messages_left_ = simulates_ ? scale * kMessagesOfAll : 0;
 }
 
-Finals::Offer Finals::priced(const Plan& plan, std::vector<SwitchChoice> switches) const {
+Finals::Offer Finals::priced(const Plan& plan, std::vector<SwitchChoice> switches, const AlgorithmSpec* flat) const {
   Offer out;
   out.plan = plan.collective != options_.collective ? as_collective(plan, options_.collective) : plan;
   out.switches = std::move(switches);
-  out.priced = std::make_shared<PricedPlan>(out.plan, topology_, options_);
+  out.priced = flat != nullptr && prices_
+                   ? std::make_shared<PricedPlan>(*prices_->of(*flat, out.plan, topology_, options_))
+                   : std::make_shared<PricedPlan>(out.plan, topology_, options_);
   out.plan.num_chunks = out.priced->few_chunks(size_, limit_);
   out.priced->set_num_chunks(out.plan.num_chunks);
   out.terms = out.priced->cost(size_);
@@ -160,6 +163,10 @@ double Finals::run_seconds(Plan plan, std::int64_t chunks, double size_floats) {
 }
 
 void Finals::offer(Plan plan, std::vector<SwitchChoice> switches) { add(priced(plan, std::move(switches))); }
+
+void Finals::offer_flat(Plan plan, const AlgorithmSpec& spec, SwitchChoice choice) {
+  add(priced(plan, {std::move(choice)}, &spec));
+}
 
 // Whatever a simulation says of the chunks, the vector may also run in one piece, and that needs none.
 void Finals::add(Offer offer) {

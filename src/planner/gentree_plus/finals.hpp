@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gar/planner.hpp"
+#include "planner/flat_prices.hpp"
 
 namespace gar::plus {
 
@@ -20,11 +21,15 @@ bool may_simulate(const Topology& topology);
 
 class Finals {
  public:
-  Finals(const Topology& topology, double size_floats, const ModelOptions& options);
+  /// `prices` of flat plans that are known already, or null.
+  Finals(const Topology& topology, double size_floats, const ModelOptions& options,
+         std::shared_ptr<FlatPrices> prices = nullptr);
 
   /// Prices a plan in few chunks (PricedPlan::few_chunks), and keeps it if it is cheaper than all before.
   void offer(Plan plan, std::vector<SwitchChoice> switches);
-  /// The same, but a plan that is not cheaper is not even listed among those that were compared.
+  /// The same for the plan of a flat algorithm, whose price may be known.
+  void offer_flat(Plan plan, const AlgorithmSpec& spec, SwitchChoice choice);
+  /// As offer(), but a plan that is not cheaper is not even listed among those that were compared.
   void offer_if_better(Plan plan, std::vector<SwitchChoice> switches);
   /// Seconds of a plan for the collective that is planned, in its best number of chunks; it is not kept.
   [[nodiscard]] double seconds_of(const Plan& plan) const;
@@ -48,7 +53,8 @@ class Finals {
     bool is_alternative = false;      // of another offer, in another number of chunks
     bool wants_alternatives = false;  // it waits much, and others may be better
   };
-  [[nodiscard]] Offer priced(const Plan& plan, std::vector<SwitchChoice> switches) const;
+  [[nodiscard]] Offer priced(const Plan& plan, std::vector<SwitchChoice> switches,
+                             const AlgorithmSpec* flat = nullptr) const;
   [[nodiscard]] bool is_settled_by_price(std::int64_t chunks) const;
   void add(Offer offer);
   void settle();
@@ -61,6 +67,7 @@ class Finals {
   const Topology& topology_;
   double size_;
   ModelOptions options_;
+  std::shared_ptr<FlatPrices> prices_;
   std::int64_t most_chunks_ = 1;  // that the size allows
   std::int64_t limit_ = 1;        // of the chunks
   bool simulates_ = false;

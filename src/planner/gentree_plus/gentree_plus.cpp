@@ -51,6 +51,7 @@
 #include "gar/planner.hpp"
 #include "gar/predict.hpp"
 #include "planner/flat.hpp"
+#include "planner/flat_prices.hpp"
 #include "planner/gentree_plus/finals.hpp"
 #include "planner/gentree_plus/search.hpp"
 #include "planner/gentree_plus/shares.hpp"
@@ -191,23 +192,24 @@ void offer_gentree(const Topology& topology, double size_floats, const ModelOpti
   }
 }
 
-void offer_flat(const Topology& topology, double size_floats, const ModelOptions& options, Finals& finals) {
+void offer_flat(const Topology& topology, double size_floats, const ModelOptions& options,
+                const std::shared_ptr<FlatPrices>& prices, Finals& finals) {
   const std::int64_t n = topology.num_servers();
   const auto offer = [&](const AlgorithmSpec& spec, const Terms& terms) {
     Plan plan = build_plan(spec, n);
     if (!has_halves(plan)) return;  // a plan of gentree+ may have to be halved; see offer_short
-    finals.offer(std::move(plan), {flat_choice(topology, spec, terms)});
+    finals.offer_flat(std::move(plan), spec, flat_choice(topology, spec, terms));
   };
   std::vector<AlgorithmSpec> single = classic_algorithms();
   single.push_back({"binomial", {}, false});
   std::erase_if(single, [](const AlgorithmSpec& spec) { return spec.name == "hcps"; });
   if (n > kMaxComparedFlat) {  // bounds settle most of them
-    Predictor predictor(topology, single, options);
+    Predictor predictor(topology, single, options, prices);
     for (const Prediction& p : predictor.below(size_floats, finals.least())) offer(p.spec, p.terms);
     return;
   }
   for (const AlgorithmSpec& spec : single) offer(spec, {});
-  Predictor predictor(topology, {{"hcps", {}, false}, {"hring", {}, false}}, options);
+  Predictor predictor(topology, {{"hcps", {}, false}, {"hring", {}, false}}, options, prices);
   const bool is_small = n <= plus::kMaxFlat;
   for (const Prediction& p : is_small ? predictor.at(size_floats) : predictor.below(size_floats, finals.least())) {
     offer(p.spec, p.terms);
@@ -230,7 +232,12 @@ void offer_short(const Topology& topology, double size_floats, const ModelOption
 
 }  // namespace
 
-TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelOptions& given) {
+TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelOptions& options) {
+  return gentree_plus(topology, size_floats, options, nullptr);
+}
+
+TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelOptions& given,
+                      const std::shared_ptr<FlatPrices>& prices) {
   const ModelOptions options = metered(given, topology);
   if (topology.num_servers() == 1) {
     TreePlan out;
@@ -239,11 +246,11 @@ TreePlan gentree_plus(const Topology& topology, double size_floats, const ModelO
     out.priced = std::make_shared<const PricedPlan>(out.plan, topology, options);
     return out;
   }
-  Finals finals(topology, size_floats, options);
+  Finals finals(topology, size_floats, options, prices);
   Search search(topology, size_floats, options);
   offer_searched(topology, search, finals);
   offer_gentree(topology, size_floats, options, finals);
-  offer_flat(topology, size_floats, options, finals);
+  offer_flat(topology, size_floats, options, prices, finals);
   std::optional<plus::SharedPlan> shared = offer_shares(topology, options, search.units(), finals);
   if (options.exchanges && finals.is_short()) offer_exchanges(topology, search, finals);
   if (options.exchanges) offer_short(topology, size_floats, options, finals);

@@ -200,12 +200,17 @@ TEST(Ask, LogsOfNcclAreExplained) {
       asked({{"ask", "inspect"}, {"text", golden("../../../data/nccl/two-hosts.log")}}, "gar.inspect/1");
   EXPECT_EQ(log["kind"], "nccl-log");
   EXPECT_TRUE(log["findings"][0]["problem"]);
+  EXPECT_EQ(log["nccl"]["schema"], "gar.nccl/1");
+  EXPECT_EQ(log["nccl"]["summary"], log["words"][0]);
+  EXPECT_EQ(log["nccl"]["links"].size(), 2U);
+  EXPECT_EQ(log["nccl"]["choices"].size(), 3U);
   EXPECT_EQ(log["topology"], "tree:2x2@48Gbit/s+9.6Gbit/s");
   EXPECT_EQ(asked({{"ask", "network"}, {"topology", log["topology"]}}, "gar.network/1")["num_servers"], 4);
   const AskJson mixed = asked({{"ask", "inspect"}, {"text", golden("nccl_mixed.txt")}}, "gar.inspect/1");
   EXPECT_EQ(mixed["kind"], "results");
   EXPECT_EQ(mixed["rows"].size(), 6U);
   EXPECT_EQ(mixed["topology"], "tree:2x2@720Gbit/s+384Gbit/s");
+  EXPECT_EQ(mixed["nccl"]["num_ranks"], 4);
   EXPECT_EQ(asked({{"ask", "inspect"}, {"text", golden("nccl_hostile.log")}}, "gar.inspect/1")["kind"], "nccl-log");
 }
 

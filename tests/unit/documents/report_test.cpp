@@ -75,17 +75,38 @@ TEST(Report, ChartsShowIntervalsAndLeaveOutWhatCannotBeShown) {
   EXPECT_EQ(times_in(empty.html(""), "<svg"), 0U);
 }
 
-TEST(Report, OneValueIsAChart) {
+TEST(Report, OneValueIsABar) {
   for (const bool is_log : {true, false}) {
     ReportPage page("t");
     page.chart({.title = "c",
                 .x_title = "x",
                 .is_x_log = is_log,
                 .is_y_log = is_log,
-                .lines = {{.name = "a", .points = {{5, 5}}}}});
+                .lines = {{.name = "a", .points = {{5, 5, 4, 6}}},
+                          {.name = kEvil, .points = {{5, 3}}, .is_dashed = true},
+                          {.name = "zero", .points = {{5, 0}}}}});
     const std::string html = page.html("");
-    EXPECT_EQ(times_in(html, "<circle"), 1U);
+    expect_harmless(html);
+    EXPECT_EQ(times_in(html, "class=\"part\""), 2U);
+    EXPECT_EQ(times_in(html, "class=\"hollow\""), 1U);
+    EXPECT_EQ(times_in(html, "class=\"whisker\""), 1U);
     EXPECT_EQ(times_in(html, "nan"), 0U);
+  }
+}
+
+TEST(Report, OneSizeIsSaidInShort) {
+  const Results results = parse_results(
+      R"({"schema": "gar.bench/2", "collective": "allreduce", "ranks": 4, "results": [
+          {"algorithm": "auto", "bytes": 4096, "seconds": 1e-3, "predicted_seconds": 2e-3},
+          {"algorithm": "native", "bytes": 4096, "seconds": 2e-3}]})",
+      "today.json");
+  const Topology network = make_tree({4});
+  ReportPage page("t");
+  add_to_report(page, results, nullptr, "here", &network);
+  const std::string html = page.html("");
+  for (const char* words : {"here: auto is 2.00 times as fast as the MPI library&#39;s own AllReduce at 4.096 kB.",
+                            "here: the prediction is off by 50.0%.", "times the lower limit (", "lower limit"}) {
+    EXPECT_NE(html.find(words), std::string::npos) << words << html;
   }
 }
 
