@@ -99,9 +99,9 @@ struct CommunicatorOptions {
   /// What looking at slower ways may cost: this share of the time in calls of a size class, and at first six calls for
   /// each way and a millisecond.
   double explore_share = 0.02;
-  /// Go on without ranks that are lost? The same on all ranks. Over threads, shared memory and TCP; every operation costs
-  /// one exchange of a few bytes more, and one whose input and output overlap a copy of the input. Such communicators do
-  /// not explore, and take all_reduce, reduce_scatter, all_gather and barrier.
+  /// Go on without ranks that are lost? The same on all ranks. Over threads, shared memory and TCP; every operation
+  /// costs one exchange of a few bytes more, and one whose input and output overlap a copy of the input. Such
+  /// communicators do not explore, and take all_reduce, reduce_scatter, all_gather and barrier.
   OnFailure on_failure = OnFailure::kReport;
   /// Begin with what earlier jobs found. False: measure anew; what is found replaces it.
   bool believes_decisions = true;
@@ -179,8 +179,8 @@ class Communicator {
 
   /// This rank's number, from 0 to size() - 1.
   [[nodiscard]] int rank() const;
-  /// The number of ranks. With OnFailure::kShrink both change when ranks are lost, and only inside of calls that give an
-  /// operation to the caller: run, barrier, wait, and test that returns true. Every rank that is given the operation
+  /// The number of ranks. With OnFailure::kShrink both change when ranks are lost, and only inside of calls that give
+  /// an operation to the caller: run, barrier, wait, and test that returns true. Every rank that is given the operation
   /// sees the same members after it.
   [[nodiscard]] int size() const;
   /// Who they are.

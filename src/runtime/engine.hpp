@@ -103,10 +103,10 @@ class Engine {
     Completion on_complete;  ///< may be empty
     bool is_persistent = false;
     bool has_started = false;
-    bool is_active = false;    ///< queued or running; owned by the user's side
-    bool has_run = false;      ///< without a thread: all that is left is complete()
-    bool is_done = false;      ///< guarded by the engine's mutex
-    std::exception_ptr error;  ///< guarded by the engine's mutex
+    bool is_active = false;                  ///< queued or running; owned by the user's side
+    bool has_run = false;                    ///< without a thread: all that is left is complete()
+    bool is_done = false;                    ///< guarded by the engine's mutex
+    std::exception_ptr error;                ///< guarded by the engine's mutex
     std::shared_ptr<const Members> members;  ///< that it has run between; guarded by the engine's mutex
   };
   void start(const std::shared_ptr<Task>& task);

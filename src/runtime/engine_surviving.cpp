@@ -46,8 +46,8 @@ bool is_written(const CollectiveCall& call, int num_ranks) {
 
 void Engine::survive(std::unique_ptr<Survival> survival) {
   if (survival == nullptr) {
-    throw InvalidArgument(fmt::format("on_failure = shrink over {}; expected a communicator over threads, shared memory or TCP",
-                                      transport_->name()));
+    throw InvalidArgument(fmt::format(
+        "on_failure = shrink over {}; expected a communicator over threads, shared memory or TCP", transport_->name()));
   }
   survival_ = std::move(survival);
   visible_ = last_members_ = survival_->members();
@@ -57,10 +57,11 @@ Path Engine::path_to_run(const CollectiveCall& call, bool explores, bool is_meet
   if (survival_ == nullptr) return path_of(call, explores, is_meeting);
   check_process(name_of(call.collective));
   if (!can_run_again(call.collective)) {
-    throw InvalidArgument(fmt::format(
-        "{} on a communicator with on_failure = shrink; expected all_reduce, reduce_scatter, all_gather or barrier, which can "
-        "run again between the ranks that are left",
-        name_of(call.collective)));
+    throw InvalidArgument(
+        fmt::format("{} on a communicator with on_failure = shrink; expected all_reduce, reduce_scatter, all_gather or "
+                    "barrier, which can "
+                    "run again between the ranks that are left",
+                    name_of(call.collective)));
   }
   // How it runs depends on who is there when it does. The caller's memory is laid out for those whom the caller sees.
   Path out;
@@ -72,9 +73,7 @@ void Engine::see(const std::shared_ptr<const Members>& members) {
   if (members != nullptr && (visible_ == nullptr || members->generation > visible_->generation)) visible_ = members;
 }
 
-int Engine::visible_size() const {
-  return visible_ == nullptr ? size() : static_cast<int>(visible_->ranks.size());
-}
+int Engine::visible_size() const { return visible_ == nullptr ? size() : static_cast<int>(visible_->ranks.size()); }
 
 int Engine::visible_rank() const {
   if (visible_ == nullptr) return rank();
@@ -174,9 +173,10 @@ bool Engine::recover(const PeerLost& lost, const Survival::Progress& progress) {
       std::vector<int> gone;
       std::set_difference(before.ranks.begin(), before.ranks.end(), members.ranks.begin(), members.ranks.end(),
                           std::back_inserter(gone));
-      log_(fmt::format("generation {}: {} ranks go on without rank{} {} of the first ones; the operation under way {} ({})",
-                       members.generation, members.ranks.size(), gone.size() == 1 ? "" : "s", fmt::join(gone, ", "),
-                       stands ? "stands" : "runs again", lost.what()));
+      log_(fmt::format(
+          "generation {}: {} ranks go on without rank{} {} of the first ones; the operation under way {} ({})",
+          members.generation, members.ranks.size(), gone.size() == 1 ? "" : "s", fmt::join(gone, ", "),
+          stands ? "stands" : "runs again", lost.what()));
     }
     return stands;
   } catch (const std::exception& error) {

@@ -100,8 +100,8 @@ std::string words_of(const Decision& decision);
 /// What rank 0 has found out about a class.
 Decision decision_of(const ExploredClass& explored);
 
-/// As make_communicator of runtime/transport.hpp. `short_network`: see ShortVectors. `survival`: where the options ask for
-/// it, and the transport has one.
+/// As make_communicator of runtime/transport.hpp. `short_network`: see ShortVectors. `survival`: where the options ask
+/// for it, and the transport has one.
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                                const Topology& default_topology, Exploration exploration,
                                std::optional<Topology> short_network = {}, std::unique_ptr<Survival> survival = {});

@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::array<const char*, kNumSharedOptions> kOptionNames{
     "path", "number of GAR_FAKE_HOSTS", "topology (GAR_TOPOLOGY)", "reproducible", "algorithm (GAR_ALGO)",
-    "plan", "explores (GAR_EXPLORE)",   "overlap (GAR_TOPOLOGY)",
-    "on_failure"};
+    "plan", "explores (GAR_EXPLORE)",   "overlap (GAR_TOPOLOGY)",  "on_failure"};
 
 }  // namespace
 

@@ -67,12 +67,12 @@ TEST(Shrink, RandomOperationsWithoutFaults) {
 /// Ranks run operations until the first word of `seen` says stop; word 1 + r counts those of rank r.
 void run_until_told(Member& member, const CommunicatorOptions& options, test::SharedArray& seen) {
   Communicator communicator = member.communicator(options);
-  test::SurvivorRun run(communicator, member.rank, test::seed(21), 50'000, [&](std::uint64_t, const Members&) {
-    ++seen[1 + static_cast<std::size_t>(member.rank)];
-  });
+  test::SurvivorRun run(communicator, member.rank, test::seed(21), 50'000,
+                        [&](std::uint64_t, const Members&) { ++seen[1 + static_cast<std::size_t>(member.rank)]; });
   while (run.step(seen[0] != 0)) {
   }
-  test::check(communicator.size() == static_cast<int>(seen[0]), "another number of ranks is left: " + std::to_string(communicator.size()));
+  test::check(communicator.size() == static_cast<int>(seen[0]),
+              "another number of ranks is left: " + std::to_string(communicator.size()));
 }
 
 TEST(Shrink, ProcessesGoOnWithoutOnesThatDie) {

@@ -28,9 +28,8 @@ CommunicatorOptions tcp_shrinking(double timeout_s = test::kLongestWait) {
 /// As in shrink_test.cpp: until `seen[0]`, which says how many ranks are left then.
 void run_until_told_over_tcp(Member& member, const CommunicatorOptions& options, test::SharedArray& seen) {
   Communicator communicator = member.communicator(options);
-  test::SurvivorRun run(communicator, member.rank, test::seed(22), 50'000, [&](std::uint64_t, const Members&) {
-    ++seen[1 + static_cast<std::size_t>(member.rank)];
-  });
+  test::SurvivorRun run(communicator, member.rank, test::seed(22), 50'000,
+                        [&](std::uint64_t, const Members&) { ++seen[1 + static_cast<std::size_t>(member.rank)]; });
   while (run.step(seen[0] != 0)) {
   }
   test::check(communicator.size() == static_cast<int>(seen[0]),

@@ -83,7 +83,8 @@ class SurvivorRun {
     const auto collective = static_cast<Collective>(draw(3));
     const bool is_short = draw(2) == 0;
     const std::int64_t most = is_short ? 64 : most_elements_;
-    const std::int64_t count = collective == Collective::kAllReduce ? draw(most) : draw(std::max<std::int64_t>(most / size, 1));
+    const std::int64_t count =
+        collective == Collective::kAllReduce ? draw(most) : draw(std::max<std::int64_t>(most / size, 1));
     const bool in_place = draw(2) == 0;
     const auto how = static_cast<How>(draw(3));
     const std::int64_t num_in = collective == Collective::kReduceScatter ? count * size : count;

@@ -12,7 +12,9 @@ namespace {
 /// Where every coordinator is held for lost by somebody, ballots could follow each other for ever.
 constexpr std::int64_t kMostRoundsOfAll = 64;
 
-bool holds(const std::vector<int>& ranks, int rank) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
+bool holds(const std::vector<int>& ranks, int rank) {
+  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
 
 /// Could a coordinator of these members have proposed it?
 bool is_successor(const Outcome& outcome, const std::vector<int>& members) {
@@ -213,10 +215,9 @@ Outcome Agreement::successor() const {
       }
     }
     if (quarrels.empty()) break;
-    const auto worst =
-        std::max_element(quarrels.begin(), quarrels.end(), [](const auto& x, const auto& y) {
-          return std::pair(x.second, x.first) < std::pair(y.second, y.first);
-        });
+    const auto worst = std::max_element(quarrels.begin(), quarrels.end(), [](const auto& x, const auto& y) {
+      return std::pair(x.second, x.first) < std::pair(y.second, y.first);
+    });
     chosen.erase(worst->first);
   }
   Outcome out;

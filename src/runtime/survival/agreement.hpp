@@ -54,14 +54,14 @@ struct MemberReport {
 };
 
 enum class LetterKind : std::uint8_t {
-  kReport = 1,   ///< to the coordinator of a ballot: a report, and a promise
-  kBallot,       ///< the sender is in this ballot
-  kProposal,     ///< of a coordinator
-  kAcceptance,   ///< of its proposal
-  kDecision,     ///< to all
-  kLife,         ///< nothing new
-  kDefect,       ///< the sender ends with an error that concerns all, which it tells
-  kLeave,        ///< the sender has ended on purpose
+  kReport = 1,  ///< to the coordinator of a ballot: a report, and a promise
+  kBallot,      ///< the sender is in this ballot
+  kProposal,    ///< of a coordinator
+  kAcceptance,  ///< of its proposal
+  kDecision,    ///< to all
+  kLife,        ///< nothing new
+  kDefect,      ///< the sender ends with an error that concerns all, which it tells
+  kLeave,       ///< the sender has ended on purpose
   kKinds = kLeave
 };
 

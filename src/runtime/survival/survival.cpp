@@ -37,9 +37,9 @@ Survival::~Survival() {
   try {
     for (const int member : agreement_.members()) {
       if (member == setup_.rank) continue;
-      links_.send(member, {.kind = LetterKind::kLeave,
-                           .generation = agreement_.generation(),
-                           .report = {.num_done = num_returned_}});
+      links_.send(
+          member,
+          {.kind = LetterKind::kLeave, .generation = agreement_.generation(), .report = {.num_done = num_returned_}});
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory: the end of the links says as much
   }
@@ -72,7 +72,8 @@ Survival::Recovered Survival::recover(const std::vector<int>& silent, const Prog
     num_fruitless_ = agreement_.members().size() < size ? 0 : num_fruitless_ + 1;
     if (num_fruitless_ > kMostFruitless) {
       throw TransportError(fmt::format(
-          "all {} ranks are there, but {} times in a row an operation has failed between them; expected that every rank "
+          "all {} ranks are there, but {} times in a row an operation has failed between them; expected that every "
+          "rank "
           "makes the same calls in the same order, and a longer timeout_s (GAR_TIMEOUT) than ranks are busy otherwise",
           size, num_fruitless_));
     }

@@ -46,7 +46,7 @@ struct Node {
   std::uint64_t done_in = 0;  ///< generation
   std::set<int> parts;        ///< of the operation, in this generation
   std::set<int> has;
-  std::set<int> left;  ///< members that have finished
+  std::set<int> left;                        ///< members that have finished
   std::map<int, std::vector<int>> returned;  ///< members, by operation
   std::map<std::uint64_t, std::vector<int>> generations;
 };
@@ -54,7 +54,7 @@ struct Node {
 struct World {
   int size = 4;
   bool closing_is_death = false;
-  double death = 0;      ///< chance of each fault in a step
+  double death = 0;  ///< chance of each fault in a step
   double stop = 0;
   double suspicion = 0;
   double split = 0;
@@ -92,13 +92,16 @@ class Simulation {
   Node& node(int rank) { return nodes_[static_cast<std::size_t>(rank)]; }
   bool chance(double probability) { return std::uniform_real_distribution<>(0, 1)(dice_) < probability; }
   int draw(int below) { return std::uniform_int_distribution<int>(0, below - 1)(dice_); }
-  bool is_cut(int a, int b) { return !side_.empty() && side_[static_cast<std::size_t>(a)] != side_[static_cast<std::size_t>(b)]; }
+  bool is_cut(int a, int b) {
+    return !side_.empty() && side_[static_cast<std::size_t>(a)] != side_[static_cast<std::size_t>(b)];
+  }
   bool is_active(int rank) { return node(rank).life == Life::kRuns; }
   bool can_deliver(int from, int to) {
     if (link(from, to).empty() || !is_active(to) || is_cut(from, to)) return false;
     // What belongs to connections that this member has not made yet waits there.
     const Packet& packet = link(from, to).front();
-    const bool is_data = packet.kind == Packet::Kind::kPart || packet.kind == Packet::Kind::kHas || packet.kind == Packet::Kind::kFailed;
+    const bool is_data =
+        packet.kind == Packet::Kind::kPart || packet.kind == Packet::Kind::kHas || packet.kind == Packet::Kind::kFailed;
     return !is_data || packet.generation <= node(to).agreement.generation();
   }
 
@@ -301,7 +304,8 @@ class Simulation {
       }
       const std::vector<int> accused = node(rank).agreement.accused();
       for (const int other : std::vector<int>(node(rank).agreement.members())) {
-        if (!is_active(rank) || !node(rank).is_agreeing || node(rank).agreement.is_lost(other) || other == rank) continue;
+        if (!is_active(rank) || !node(rank).is_agreeing || node(rank).agreement.is_lost(other) || other == rank)
+          continue;
         const bool is_accused = std::find(accused.begin(), accused.end(), other) != accused.end();
         const bool is_silent = !is_active(other) || is_cut(rank, other) || !node(other).is_agreeing ||
                                node(other).agreement.generation() != node(rank).agreement.generation();
@@ -334,7 +338,8 @@ class Simulation {
       for (const auto& [operation, members] : at.returned) {
         const auto& known = between.try_emplace(operation, rank, members).first->second;
         if (known.second != members) {
-          out << "operation " << operation << " on rank " << rank << " between others than on rank " << known.first << "; ";
+          out << "operation " << operation << " on rank " << rank << " between others than on rank " << known.first
+              << "; ";
         }
         if (std::find(members.begin(), members.end(), rank) == members.end()) out << "a result without its own part; ";
       }
@@ -409,8 +414,8 @@ TEST(Agreement, OnOneHostAllWhoLiveGoOn) {
 TEST(Agreement, MembersThatAreWronglyHeldForLostDisturbNobody) {
   run_cases({.death = 0.01, .suspicion = 0.02, .rebuild_failure = 0.1, .most_deaths = 2}, 6000,
             [](const Simulation&, std::uint64_t) {});
-  run_cases({.closing_is_death = true, .death = 0.01, .suspicion = 0.02, .rebuild_failure = 0.1, .most_deaths = 2}, 3000,
-            [](const Simulation&, std::uint64_t) {});
+  run_cases({.closing_is_death = true, .death = 0.01, .suspicion = 0.02, .rebuild_failure = 0.1, .most_deaths = 2},
+            3000, [](const Simulation&, std::uint64_t) {});
 }
 
 TEST(Agreement, MembersThatStopAreLeftOut) {
@@ -427,13 +432,18 @@ TEST(Agreement, OfASplitNetworkOnePartGoesOn) {
 }
 
 TEST(Agreement, EverythingAtOnce) {
-  run_cases({.death = 0.01, .stop = 0.01, .suspicion = 0.01, .split = 0.003, .rebuild_failure = 0.1, .most_deaths = 3}, 8000,
-            [](const Simulation&, std::uint64_t) {});
+  run_cases({.death = 0.01, .stop = 0.01, .suspicion = 0.01, .split = 0.003, .rebuild_failure = 0.1, .most_deaths = 3},
+            8000, [](const Simulation&, std::uint64_t) {});
 }
 
 TEST(Letters, NothingElseIsRead) {
   Letter letter{.kind = LetterKind::kReport, .generation = 3, .ballot = 7};
-  letter.report = {.num_done = 9, .address = "10.0.0.1:5", .gone = {5}, .silent = {1, 4}, .accepted = 2, .outcome = {{0, 2}, 8, {"a", "b"}}};
+  letter.report = {.num_done = 9,
+                   .address = "10.0.0.1:5",
+                   .gone = {5},
+                   .silent = {1, 4},
+                   .accepted = 2,
+                   .outcome = {{0, 2}, 8, {"a", "b"}}};
   const std::string bytes = write_letter(letter);
   const std::optional<Letter> read = read_letter(bytes);
   ASSERT_TRUE(read);

@@ -109,7 +109,8 @@ class Neighbours {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     const PasswordCall words{door.password, transport_.rank()};
-    if (send(out.fd, &words, sizeof words, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof words)) refuse_links("connect sockets");
+    if (send(out.fd, &words, sizeof words, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof words))
+      refuse_links("connect sockets");
     sockets_[static_cast<std::size_t>(rank)] = std::move(out);
   }
 
@@ -135,7 +136,8 @@ class Neighbours {
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (got != static_cast<ssize_t>(sizeof words)) return got <= 0 || words.password != own_.password;
     recv(caller.fd, &words, sizeof words, 0);
-    const bool is_known = words.password == own_.password && words.rank > transport_.rank() && words.rank < transport_.size();
+    const bool is_known =
+        words.password == own_.password && words.rank > transport_.rank() && words.rank < transport_.size();
     if (is_known) sockets_[static_cast<std::size_t>(words.rank)] = std::move(caller);
     return true;
   }

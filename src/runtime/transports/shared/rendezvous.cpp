@@ -169,13 +169,13 @@ void look_after_all(const Segment& segment, std::string_view name, Clock::time_p
   }
   if (Clock::now() <= deadline) return;
   const std::vector<int> missing = missing_ranks(segment);
-  give_up_ranks(segment,
-                fmt::format("communicator '{}': after {} s rank{} {} of {} did not come; expected that every rank "
-                            "calls with this name "
-                            "and size, or a longer timeout_s (GAR_TIMEOUT)",
-                            name, timeout_s, missing.size() == 1 ? "" : "s", fmt::join(missing, ", "),
-                            segment.shape().num_ranks),
-                missing);
+  give_up_ranks(
+      segment,
+      fmt::format("communicator '{}': after {} s rank{} {} of {} did not come; expected that every rank "
+                  "calls with this name "
+                  "and size, or a longer timeout_s (GAR_TIMEOUT)",
+                  name, timeout_s, missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), segment.shape().num_ranks),
+      missing);
 }
 
 /// Tells the others, as they come, that there is no memory.
@@ -242,8 +242,8 @@ bool is_full() {
   return statvfs(kMeetingDirectory, &space) == 0 && space.f_files > 0 && space.f_favail == 0;
 }
 
-std::pair<Greeting, File> await_greeting(std::string_view name, int rank, Clock::time_point deadline,
-                                         double timeout_s, const std::function<void()>& look) {
+std::pair<Greeting, File> await_greeting(std::string_view name, int rank, Clock::time_point deadline, double timeout_s,
+                                         const std::function<void()>& look) {
   const Clock::time_point full_after = seconds_from_now(0.5);
   for (int attempt = 0;; ++attempt) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -256,11 +256,12 @@ std::pair<Greeting, File> await_greeting(std::string_view name, int rank, Clock:
                                        kMeetingDirectory, std::strerror(ENOSPC)));
     }
     if (Clock::now() > deadline) {
-      throw PeerLost(fmt::format("communicator '{}': rank {} waited {} s for rank 0, which makes the shared memory; expected "
-                                 "that every rank calls with this "
-                                 "name, or a longer timeout_s (GAR_TIMEOUT)",
-                                 name, rank, timeout_s),
-                     {0});
+      throw PeerLost(
+          fmt::format("communicator '{}': rank {} waited {} s for rank 0, which makes the shared memory; expected "
+                      "that every rank calls with this "
+                      "name, or a longer timeout_s (GAR_TIMEOUT)",
+                      name, rank, timeout_s),
+          {0});
     }
     if (look && attempt % kLookEvery == kLookEvery - 1) look();
     std::this_thread::sleep_for(std::chrono::milliseconds(attempt < 100 ? 1 : 5));

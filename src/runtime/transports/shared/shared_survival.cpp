@@ -68,8 +68,9 @@ class ProcessRebuilder final : public Rebuilder {
   }
   std::unique_ptr<Transport> rebuild(const Regrouping& group) override {
     const auto size = static_cast<int>(group.members.size());
-    const std::shared_ptr<Segment> segment = join_segment(fmt::format("{}-{}", name_, group.addresses.front()), group.rank,
-                                                          suitable_shape(size, staging_bytes_), timeout_s_, group.look);
+    const std::shared_ptr<Segment> segment =
+        join_segment(fmt::format("{}-{}", name_, group.addresses.front()), group.rank,
+                     suitable_shape(size, staging_bytes_), timeout_s_, group.look);
     return std::make_unique<SharedTransport>(segment, Membership{group.rank, size, {}}, timeout_s_);
   }
 

@@ -281,12 +281,12 @@ void SharedTransport::check_time() {
   std::vector<int> named = silent;
   if (named.empty() && awaited_.peer >= 0) named.push_back(global(awaited_.peer));
   const bool is_one = named.size() == 1;
-  const std::string who = fmt::format("rank{} {} {}", is_one ? "" : "s", fmt::join(named, ", "), is_one ? "has" : "have");
-  throw_lost(
-      fmt::format("{} been silent for {} s in {} (noticed by rank {}); expected a longer timeout_s "
-                  "(GAR_TIMEOUT), if that is not too long",
-                  named.empty() ? "other ranks have" : who, timeout_s_, describe(signature_), membership_.rank),
-      silent);
+  const std::string who =
+      fmt::format("rank{} {} {}", is_one ? "" : "s", fmt::join(named, ", "), is_one ? "has" : "have");
+  throw_lost(fmt::format("{} been silent for {} s in {} (noticed by rank {}); expected a longer timeout_s "
+                         "(GAR_TIMEOUT), if that is not too long",
+                         named.empty() ? "other ranks have" : who, timeout_s_, describe(signature_), membership_.rank),
+             silent);
 }
 
 void SharedTransport::check_peers(bool has_limit) {
@@ -307,9 +307,9 @@ void SharedTransport::check_peers(bool has_limit) {
     // It may have failed first and said why.
     if (const std::string text = segment_->failure(); !text.empty()) throw_lost(text);
     throw_lost(has_left ? fmt::format("rank {} has left the communicator while rank {} is in {}", global(peer),
-                                         membership_.rank, describe(signature_))
-                           : fmt::format("rank {} has died (noticed by rank {} in {})", global(peer), membership_.rank,
-                                         describe(signature_)));
+                                      membership_.rank, describe(signature_))
+                        : fmt::format("rank {} has died (noticed by rank {} in {})", global(peer), membership_.rank,
+                                      describe(signature_)));
   }
   if (has_limit) check_time();
 }

@@ -25,7 +25,7 @@ namespace gar {
 namespace {
 
 constexpr double kPartingS = 1;
-constexpr double kVerdictS = 2;         // that rank 0's word may take longer than its own patience
+constexpr double kVerdictS = 2;  // that rank 0's word may take longer than its own patience
 
 int own_cores() {
   cpu_set_t set;

@@ -19,7 +19,8 @@ struct TcpGroup {
   HostMap hosts;
 };
 
-/// The key for what ranks of a job say to each other: `purpose` is what about. Different for every nonce and generation.
+/// The key for what ranks of a job say to each other: `purpose` is what about. Different for every nonce and
+/// generation.
 Digest job_key(const std::string& secret, const Nonce& nonce, std::string_view purpose, std::uint64_t generation);
 
 /// Collective. Returns when all are connected and nobody listens any more. Takes operation 1.

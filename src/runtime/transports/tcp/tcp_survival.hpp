@@ -16,8 +16,8 @@ namespace gar {
 /// What the members of a job know, from which later generations are made.
 struct TcpJob {
   int rank = 0;
-  Address own;      ///< of this rank, as it was first; the port means nothing later
-  JobTable table;   ///< of the first generation
+  Address own;     ///< of this rank, as it was first; the port means nothing later
+  JobTable table;  ///< of the first generation
   int num_fakes = 1;
   std::string secret;
   TcpPath path = TcpPath::kHierarchy;

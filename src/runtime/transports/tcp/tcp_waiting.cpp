@@ -221,8 +221,8 @@ void TcpTransport::check_silence(std::int64_t now) {
   throw PeerLost(
       fmt::format("{} for {} s in {} (noticed by rank {}, which waits for data from rank {}); expected a longer "
                   "timeout_s (GAR_TIMEOUT), if that is not too long",
-                  silent.empty() ? "nothing has come" : words_of(silent), options_.timeout_s, describe(signature_), rank_,
-                  fmt::join(awaited(), ", ")),
+                  silent.empty() ? "nothing has come" : words_of(silent), options_.timeout_s, describe(signature_),
+                  rank_, fmt::join(awaited(), ", ")),
       silent);
 }
 
