@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace gar {
 
@@ -42,7 +43,12 @@ std::unique_ptr<TcpTransport> connect_messages(const TcpGroup& group, File liste
   if (group.hosts.num_hosts > 1) options.least_chunk_bytes = kLeastChunkBytes;
   auto out = std::make_unique<TcpTransport>(member.rank, std::move(sockets), std::move(options));
   // When all have come this far, no rank calls any more: nothing listens while the job runs.
-  TransportProbe(*out, 1).barrier();
+  try {
+    TransportProbe(*out, 1).barrier();
+  } catch (const std::exception& error) {
+    out->fail(error.what());
+    throw;
+  }
   return out;
 }
 

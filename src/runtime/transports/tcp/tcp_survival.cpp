@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <exception>
 
 #include "gar/errors.hpp"
 
@@ -28,14 +28,19 @@ class TcpRebuilder final : public Rebuilder {
   std::unique_ptr<Transport> rebuild(const Regrouping& regrouping) override {
     const TcpGroup group = group_of(regrouping);
     std::unique_ptr<TcpTransport> messages = connect_messages(group, std::move(listening_));
-    TransportProbe probe(*messages, 2);
     messages->set_admission(job_.max_senders);
     const bool is_shared =
         job_.path == TcpPath::kHierarchy && group.hosts.num_hosts < static_cast<int>(regrouping.members.size());
     if (!is_shared) return messages;
-    const std::string name =
-        fmt::format("tcp-{}-{}", to_hex(std::span(job_.table.nonce).first(16)), regrouping.generation);
-    return share_memory(messages, group, probe, name, job_.staging_bytes);
+    try {
+      TransportProbe probe(*messages, 2);
+      const std::string name =
+          fmt::format("tcp-{}-{}", to_hex(std::span(job_.table.nonce).first(16)), regrouping.generation);
+      return share_memory(messages, group, probe, name, job_.staging_bytes);
+    } catch (const std::exception& error) {
+      if (messages != nullptr) messages->fail(error.what());
+      throw;
+    }
   }
 
  private:

@@ -27,6 +27,7 @@ constexpr std::int64_t kLongestSleepNs = 500 * kMillisecond;
 constexpr std::int64_t kShortSleepNs = 50'000;
 constexpr double kSilentShare = 0.6;  // of the limit: a rank that was silent this long is named
 constexpr double kFarewellS = 1;
+constexpr double kFarewellShare = 0.25;  // of the limit: meanwhile this rank shows no signs of life
 constexpr double kLongestByeS = 5;
 
 }  // namespace
@@ -238,7 +239,7 @@ void TcpTransport::fail(std::string_view reason) noexcept {
   held_.clear();
   const WireAbort abort = heard_.origin >= 0 ? heard_ : make_abort(rank_, reason);
   farewell(make_head(FrameKind::kAbort, signature_.sequence, sizeof abort), std::as_bytes(std::span(&abort, 1)),
-           kFarewellS);
+           std::min(kFarewellS, options_.timeout_s * kFarewellShare));
 }
 
 TcpTransport::~TcpTransport() {
