@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "gar/communicator.hpp"
 #include "gar/gar.h"
+#include "runtime/transports/shared/shared_transport.hpp"
 #include "support/rank_groups.hpp"
 #include "support/seed.hpp"
 #include "support/shared_array.hpp"
@@ -37,6 +39,9 @@ TEST(Shrink, ThreadsGoOnWithoutOneThatLeaves) {
     communicator.all_reduce(values);
     test::check(values[7] == 10, "the first sum");
     test::check(words(communicator.members()) == "0: 0 1 2 3", words(communicator.members()));
+    const std::vector<int> block(2, 10 + member.rank);
+    std::vector<int> blocks(8, 77);
+    Request persistent = communicator.prepare_all_gather(block, blocks);
     if (member.rank == 1) return;
     for (int i = 0; i < 3; ++i) {
       values.assign(values.size(), member.rank + 1);
@@ -45,6 +50,10 @@ TEST(Shrink, ThreadsGoOnWithoutOneThatLeaves) {
       test::check(words(communicator.members()) == "1: 0 2 3", words(communicator.members()));
       test::check(communicator.size() == 3 && communicator.rank() == (member.rank == 0 ? 0 : member.rank - 1), "ranks");
     }
+    persistent.start();  // as it was prepared, for four
+    persistent.wait();
+    test::check(blocks == std::vector<int>({10, 10, 0, 0, 12, 12, 13, 13}), "blocks of an earlier generation");
+    test::check(words(persistent.members()) == "1: 0 2 3", words(persistent.members()));
     communicator.barrier();
   };
   EXPECT_EQ(test::failures(test::run_threads(4, body)), "");
@@ -135,6 +144,19 @@ TEST(Shrink, CallsThatDifferAreAnErrorOnAll) {
       EXPECT_NE(text.find("TransportError"), std::string::npos) << text;
       EXPECT_NE(text.find("called all_reduce of 99 float32"), std::string::npos) << text;
     }
+  }
+}
+
+TEST(Shrink, OtherTransportsSayThatTheyDoNot) {
+  const std::shared_ptr<Segment> segment = make_private_segment(suitable_shape(1, 0));
+  auto transport = std::make_unique<SharedTransport>(segment, Membership{0, 1, {}}, 1.0);
+  try {
+    make_communicator(std::move(transport), shrinking(), make_tree({1}));
+    FAIL() << "a communicator";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("expected a communicator over threads, shared memory or TCP"),
+              std::string::npos)
+        << error.what();
   }
 }
 
