@@ -56,6 +56,18 @@ inline std::int64_t vector_bytes(const CollectiveCall& call, int num_ranks) {
   return call.count * size_of(call.type) * (call.collective == Collective::kAllReduce ? 1 : num_ranks);
 }
 
+/// What happens when a rank dies, or is silent for the time limit (docs/failures.md).
+enum class OnFailure {
+  kReport,  ///< every rank gets an error that names it; the communicator is over
+  kShrink,  ///< the others agree who is left, run the operation again and go on
+};
+
+/// Who belongs to a communicator that may shrink.
+struct Members {
+  std::vector<int> ranks;        ///< ascending; their ranks when the communicator was made. The i-th is rank i now
+  std::uint64_t generation = 0;  ///< grows when members are lost
+};
+
 /// How a communicator plans and runs its operations. The defaults suit most programs.
 struct CommunicatorOptions {
   /// As on the command line ("ring", "hcps:4x2", "gentree+"); empty: what the model finds best (docs/runtime.md).
@@ -88,6 +100,10 @@ struct CommunicatorOptions {
   /// What looking at slower ways may cost: this share of the time in calls of a size class, and at first six calls for
   /// each way and a millisecond.
   double explore_share = 0.02;
+  /// Go on without ranks that are lost? The same on all ranks. Over threads, shared memory and TCP; every operation
+  /// costs one exchange of a few bytes more, and one whose input and output overlap a copy of the input. Such
+  /// communicators do not explore, and take all_reduce, reduce_scatter, all_gather and barrier.
+  OnFailure on_failure = OnFailure::kReport;
   /// Begin with what earlier jobs found. False: measure anew; what is found replaces it.
   bool believes_decisions = true;
   /// Where notes go: which plan runs and why, once per size class. GAR_DEBUG=INFO without this: standard error.
@@ -135,6 +151,8 @@ class Request {
   bool test();
   /// Returns when the operation is complete. Throws what it failed with.
   void wait();
+  /// Between whom the operation has run, once it is complete (and for a persistent one the last time).
+  [[nodiscard]] Members members() const;
   /// Leaves the operation to run without this request, which is empty afterwards. The communicator still completes it
   /// before it is destroyed, and its Completion is still called.
   void detach();
@@ -162,8 +180,12 @@ class Communicator {
 
   /// This rank's number, from 0 to size() - 1.
   [[nodiscard]] int rank() const;
-  /// The number of ranks.
+  /// The number of ranks. With OnFailure::kShrink both change when ranks are lost, and only inside of calls that give
+  /// an operation to the caller: run, barrier, wait, and test that returns true. Every rank that is given the operation
+  /// sees the same members after it.
   [[nodiscard]] int size() const;
+  /// Who they are.
+  [[nodiscard]] Members members() const;
 
   /// Runs the operation; it is complete when this returns.
   void run(const CollectiveCall& call);

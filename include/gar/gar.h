@@ -102,11 +102,19 @@ typedef struct gar_options {
   /// Threads that the library has started may call it as well.
   void (*log)(const char* text, void* user);
   void* log_user;  ///< handed to `log`
+  /// GAR_ON_FAILURE_REPORT or GAR_ON_FAILURE_SHRINK: what happens when a rank dies or is silent (docs/failures.md).
+  int on_failure;
 } gar_options;
+
+/// The values of gar_options.on_failure.
+enum {
+  GAR_ON_FAILURE_REPORT = 0,  ///< every rank gets GAR_ERROR_TRANSPORT; the communicator is over
+  GAR_ON_FAILURE_SHRINK = 1   ///< the others agree who is left, run the operation again and go on
+};
 
 /// The defaults.
 #define GAR_OPTIONS_INIT \
-  { sizeof(gar_options), NULL, NULL, NULL, 0, 30.0, 0, -1, NULL, NULL }
+  { sizeof(gar_options), NULL, NULL, NULL, 0, 30.0, 0, -1, NULL, NULL, GAR_ON_FAILURE_REPORT }
 
 /// Makes one communicator for each of num_ranks threads of this process: comms[0 .. num_ranks - 1]. `options` may be
 /// NULL here and below. On failure nothing is written.
@@ -120,6 +128,10 @@ void gar_comm_free(gar_comm* comm);
 int gar_comm_rank(const gar_comm* comm);
 /// The number of ranks; -1 when `comm` is NULL.
 int gar_comm_size(const gar_comm* comm);
+/// Who belongs to a communicator that may shrink. Returns gar_comm_size, and writes the ranks that they had when the
+/// communicator was made, in ascending order, `capacity` of them at most, to `ranks` (may be NULL with 0), and to
+/// `generation` (may be NULL) a number that grows when ranks are lost. -1 when `comm` is NULL.
+int gar_comm_members(const gar_comm* comm, int* ranks, int capacity, uint64_t* generation);
 
 /// Stands for `in` when the operands lie where the result goes:
 /// gar_all_reduce: in `out`. gar_reduce_scatter: in `out`, which then has size * block_count elements, and the result

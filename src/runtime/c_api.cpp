@@ -90,6 +90,10 @@ CommunicatorOptions communicator_options(const gar_options* options, const char*
   result.timeout_s = known.timeout_s;
   result.staging_bytes = known.staging_bytes;
   result.latency_bytes = known.latency_bytes;
+  require(known.on_failure == GAR_ON_FAILURE_REPORT || known.on_failure == GAR_ON_FAILURE_SHRINK, function,
+          "`options->on_failure` is " + std::to_string(known.on_failure) +
+              "; expected GAR_ON_FAILURE_REPORT (0) or GAR_ON_FAILURE_SHRINK (1)");
+  result.on_failure = known.on_failure == GAR_ON_FAILURE_SHRINK ? OnFailure::kShrink : OnFailure::kReport;
   if (known.log != nullptr) {
     result.log = [log = known.log, user = known.log_user](std::string_view text) {
       log(std::string(text).c_str(), user);
@@ -275,6 +279,18 @@ void gar_comm_free(gar_comm* comm) { delete comm; }
 int gar_comm_rank(const gar_comm* comm) { return comm != nullptr ? comm->communicator.rank() : -1; }
 
 int gar_comm_size(const gar_comm* comm) { return comm != nullptr ? comm->communicator.size() : -1; }
+
+int gar_comm_members(const gar_comm* comm, int* ranks, int capacity, uint64_t* generation) {
+  int size = -1;
+  gar::c_api::guarded(__func__, [&](const char* /*function*/) {
+    if (comm == nullptr) return;
+    const gar::Members members = comm->communicator.members();
+    size = static_cast<int>(members.ranks.size());
+    if (ranks != nullptr) std::copy_n(members.ranks.begin(), std::clamp(capacity, 0, size), ranks);
+    if (generation != nullptr) *generation = members.generation;
+  });
+  return size;
+}
 
 gar_status gar_all_reduce(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op) {
   return run({Collective::kAllReduce, comm, in, out, count, type, op}, __func__);

@@ -57,6 +57,8 @@ class Chooser {
   /// from incast.
   [[nodiscard]] int num_special(std::int64_t bytes) const;
   [[nodiscard]] const Topology& topology() const { return topology_; }
+  /// The same for what the transport can gather.
+  [[nodiscard]] const Topology& near_topology() const { return near_; }
 
  private:
   ChosenPlan make(double size_floats, const std::string& algorithm) const;

@@ -14,6 +14,7 @@
 #include "runtime/calibrate.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/transports/shared/exchange_once.hpp"
+#include "runtime/transports/shared/shared_survival.hpp"
 #include "runtime/transports/shared/shared_transport.hpp"
 
 namespace gar {
@@ -75,6 +76,11 @@ void Request::wait() {
   if (impl_ != nullptr) impl_->engine->wait(*impl_->task);
 }
 
+Members Request::members() const {
+  if (impl_ == nullptr) throw InvalidArgument("members: this request belongs to no operation");
+  return impl_->engine->members_of(*impl_->task);
+}
+
 void Request::detach() { impl_.reset(); }
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -82,8 +88,9 @@ Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
 
-int Communicator::rank() const { return impl_->engine->rank(); }
-int Communicator::size() const { return impl_->engine->size(); }
+int Communicator::rank() const { return impl_->engine->visible_rank(); }
+int Communicator::size() const { return impl_->engine->visible_size(); }
+Members Communicator::members() const { return impl_->engine->visible_members(); }
 
 void Communicator::run(const CollectiveCall& call) { impl_->engine->run(call); }
 void Communicator::run(const CollectiveCall& call, Stream stream) { impl_->engine->run(call, stream); }
@@ -117,7 +124,7 @@ Request Communicator::make_request(const CollectiveCall& call, Completion on_com
   engine.check_overlap(call);
   auto task = std::make_shared<Engine::Task>();
   task->call = call;
-  task->path = engine.path_of(call);
+  task->path = engine.path_to_run(call);
   task->on_complete = std::move(on_complete);
   return Request(std::make_shared<Request::Impl>(Request::Impl{impl_->engine, std::move(task)}));
 }
@@ -147,14 +154,17 @@ Communicator make_communicator(std::unique_ptr<Transport> transport, const Commu
 
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                                const Topology& default_topology, Exploration exploration,
-                               std::optional<Topology> short_network) {
-  return Communicator(std::make_unique<Communicator::Impl>(std::make_shared<Engine>(
-      std::move(transport), options, default_topology, std::move(exploration), std::move(short_network))));
+                               std::optional<Topology> short_network, std::unique_ptr<Survival> survival) {
+  auto engine = std::make_shared<Engine>(std::move(transport), options, default_topology, std::move(exploration),
+                                         std::move(short_network));
+  if (options.on_failure == OnFailure::kShrink) engine->survive(std::move(survival));
+  return Communicator(std::make_unique<Communicator::Impl>(std::move(engine)));
 }
 
 namespace {
 
 constexpr std::uint64_t kTellSequence = 100;  // behind all of agree_on_costs and measure_caches
+constexpr std::uint64_t kSurvivalSequence = 200;
 
 /// Afterwards `values` are those of rank 0. The time that this takes is what a synchronisation costs.
 template <class T>
@@ -222,6 +232,8 @@ std::vector<Communicator> thread_communicators(int num_ranks, const Communicator
   std::vector<Communicator> out;
   const bool explores = num_ranks > 1 && is_exploring(complete, false);
   ToldWinners told;
+  std::vector<std::unique_ptr<Survival>> survivals(static_cast<std::size_t>(num_ranks));
+  if (complete.on_failure == OnFailure::kShrink) survivals = survivals_of_threads(num_ranks, complete);
   for (int rank = 0; rank < num_ranks; ++rank) {
     Exploration exploration;
     exploration.is_on = explores;
@@ -233,7 +245,7 @@ std::vector<Communicator> thread_communicators(int num_ranks, const Communicator
     exploration.told = told;
     out.push_back(make_communicator(
         std::make_unique<SharedTransport>(segment, Membership{rank, num_ranks, {}}, complete.timeout_s), complete,
-        topology, std::move(exploration)));
+        topology, std::move(exploration), std::nullopt, std::move(survivals[static_cast<std::size_t>(rank)])));
   }
   return out;
 }
@@ -257,8 +269,12 @@ Communicator shared_memory_communicator(std::string_view name, int rank, int siz
     const bool can_tell = transport->max_exchange_bytes() >= static_cast<std::int64_t>(sizeof(ToldWinners));
     if (!can_tell) exploration.told = {};
     if (exploration.is_on && can_tell) share(*transport, kTellSequence, exploration.told);
-    return make_communicator(std::move(transport), complete, topology, std::move(exploration),
-                             std::move(short_network));
+    std::unique_ptr<Survival> survival;
+    if (complete.on_failure == OnFailure::kShrink) {
+      survival = survival_of_processes(*transport, name, complete, kSurvivalSequence);
+    }
+    return make_communicator(std::move(transport), complete, topology, std::move(exploration), std::move(short_network),
+                             std::move(survival));
   } catch (const std::exception& e) {
     segment->set_failure(e.what());
     throw;

@@ -27,6 +27,9 @@ constexpr int kMeetings = std::numeric_limits<int>::min();  // in place of a cla
 Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                const Topology& default_topology, Exploration exploration, std::optional<Topology> short_network)
     : transport_(std::move(transport)),
+      rank_(transport_->rank()),
+      size_(transport_->size()),
+      allows_threads_(transport_->allows_threads()),
       device_(transport_->device()),
       own_(transport_->own_collectives()),
       options_(options),
@@ -46,7 +49,7 @@ Engine::Engine(std::unique_ptr<Transport> transport, const CommunicatorOptions& 
   if (options.reproducible && device_ != nullptr) {
     throw InvalidArgument("`reproducible` on GPUs is not there; expected a communicator for host memory");
   }
-  if (!transport_->allows_threads()) join_polled();
+  if (!allows_threads_) join_polled();
 }
 
 PlanReport Engine::make_report(const CollectiveCall& call, const Schedule* schedule, const ChosenPlan* plan) const {
@@ -179,6 +182,14 @@ void Engine::give_up(std::string_view reason) noexcept {
 }
 
 void Engine::run_path(const CollectiveCall& call, const Path& path, std::optional<Stream> stream) {
+  if (survival_ != nullptr) {
+    run_surviving(call, path);
+  } else {
+    run_once(call, path, stream);
+  }
+}
+
+void Engine::run_once(const CollectiveCall& call, const Path& path, std::optional<Stream> stream) {
   if (path.is_reproducible) {
     run_reproducibly(call);
     return;
@@ -195,7 +206,7 @@ void Engine::run_path(const CollectiveCall& call, const Path& path, std::optiona
     const std::shared_ptr<void> scope = device_ == nullptr ? nullptr : device_->enter();
     const auto finish = [&](auto&& running) {
       while (!running.advance()) {
-        if (!transport_->allows_threads()) poll_all();
+        if (!allows_threads_) poll_all();
         if (running.waits_elsewhere()) {
           sched_yield();
         } else {
@@ -251,8 +262,8 @@ void Engine::run_call(const CollectiveCall& call, bool explores, std::optional<S
   check(call);
   check_overlap(call);
   if (explores && !stream && run_plainly(call)) return;
-  const Path path = path_of(call, explores, !explores);
-  if (path.is_reproducible && !transport_->allows_threads()) {
+  const Path path = path_to_run(call, explores, !explores);
+  if (path.is_reproducible && !allows_threads_) {
     // It is many operations in one. Those of other communicators go on meanwhile.
     drain();
     is_blocked_ = true;
@@ -264,7 +275,7 @@ void Engine::run_call(const CollectiveCall& call, bool explores, std::optional<S
 }
 
 void Engine::dispatch(const CollectiveCall& call, const Path& path, std::optional<Stream> stream) {
-  if (!stream && !transport_->allows_threads() && queue_.empty() && !is_blocked_) {
+  if (!stream && !allows_threads_ && queue_.empty() && !is_blocked_) {
     is_blocked_ = true;  // for what goes on meanwhile
     const Unblock unblock(is_blocked_);
     run_path(call, path);
@@ -275,10 +286,11 @@ void Engine::dispatch(const CollectiveCall& call, const Path& path, std::optiona
   bool is_idle = false;
   {
     const std::lock_guard lock(mutex_);
-    is_idle = queue_.empty() && transport_->allows_threads();
+    is_idle = queue_.empty() && allows_threads_;
   }
   if (is_idle) {
     run_path(call, path, stream);
+    see(last_members_);
     return;
   }
   const auto task = std::make_shared<Task>();

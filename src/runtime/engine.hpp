@@ -27,9 +27,12 @@
 #include "runtime/executor.hpp"
 #include "runtime/exploration.hpp"
 #include "runtime/process.hpp"
+#include "runtime/survival/survival.hpp"
 #include "runtime/transport.hpp"
 
 namespace gar {
+
+class PeerLost;
 
 /// "all_reduce", ...
 std::string_view name_of(Collective collective);
@@ -42,6 +45,7 @@ struct Path {
   std::shared_ptr<ExploredClass> explored;   ///< which way it takes is decided when it runs
   std::shared_ptr<const MovementCall> moving;  ///< it is no collective, but this
   std::shared_ptr<const PlanReport> report;
+  std::shared_ptr<const Members> members;  ///< whom a surviving communicator's call was made for; no more is known then
   std::uint64_t last_use = 0;
 };
 
@@ -53,8 +57,15 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  [[nodiscard]] int rank() const { return transport_->rank(); }
-  [[nodiscard]] int size() const { return transport_->size(); }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  /// From now on operations go on without ranks that are lost (engine_surviving.cpp). Throws InvalidArgument where the
+  /// transport does not allow that.
+  void survive(std::unique_ptr<Survival> survival);
+  /// As the caller knows them: they change only when an operation is given to the caller.
+  [[nodiscard]] int visible_rank() const;
+  [[nodiscard]] int visible_size() const;
+  [[nodiscard]] Members visible_members() const;
   /// False in a child that was forked after the communicator was made: what is under way belongs to the parent, and the
   /// worker's locks will never be free.
   [[nodiscard]] bool is_own_process() const { return process_number() == process_; }
@@ -69,6 +80,8 @@ class Engine {
   /// what is not a call of the user's. `is_meeting`: nor a part of one, but a few bytes that ranks tell each other; for
   /// these nothing is planned where the transport can gather.
   Path path_of(const CollectiveCall& call, bool explores = true, bool is_meeting = false);
+  /// The same for what is to run, now or later.
+  Path path_to_run(const CollectiveCall& call, bool explores = true, bool is_meeting = false);
   /// What a call of this kind does now.
   PlanReport report_of(const CollectiveCall& call);
   /// On rank 0: what was measured, in the order of sizes.
@@ -94,14 +107,17 @@ class Engine {
     Completion on_complete;  ///< may be empty
     bool is_persistent = false;
     bool has_started = false;
-    bool is_active = false;    ///< queued or running; owned by the user's side
-    bool has_run = false;      ///< without a thread: all that is left is complete()
-    bool is_done = false;      ///< guarded by the engine's mutex
-    std::exception_ptr error;  ///< guarded by the engine's mutex
+    bool is_active = false;                  ///< queued or running; owned by the user's side
+    bool has_run = false;                    ///< without a thread: all that is left is complete()
+    bool is_done = false;                    ///< guarded by the engine's mutex
+    std::exception_ptr error;                ///< guarded by the engine's mutex
+    std::shared_ptr<const Members> members;  ///< that it has run between; guarded by the engine's mutex
   };
   void start(const std::shared_ptr<Task>& task);
   /// For a movement. Throws InvalidArgument.
   [[nodiscard]] std::shared_ptr<Task> task_of(const MovementCall& call) const;
+  /// Between whom it has run.
+  Members members_of(const Task& task);
   /// Completes what is under way; afterwards nothing can be started.
   void close();
   bool test(Task& task);
@@ -128,6 +144,15 @@ class Engine {
   /// An operation has failed here: tells the other ranks, and nothing runs any more.
   void give_up(std::string_view reason) noexcept;
   void run_path(const CollectiveCall& call, const Path& path, std::optional<Stream> stream = std::nullopt);
+  /// An operation that is given up when a peer is lost.
+  void run_once(const CollectiveCall& call, const Path& path, std::optional<Stream> stream = std::nullopt);
+  void run_surviving(const CollectiveCall& call, const Path& path);
+  void run_between_members(const CollectiveCall& call, const Members& layout);
+  void meet();
+  bool recover(const PeerLost& lost, const Survival::Progress& progress);
+  void replace_transport(Survival::Recovered recovered);
+  /// An operation between these members is given to the caller.
+  void see(const std::shared_ptr<const Members>& members);
   void run_call(const CollectiveCall& call, bool explores, std::optional<Stream> stream);
   /// Runs it when what is under way is complete.
   void dispatch(const CollectiveCall& call, const Path& path, std::optional<Stream> stream);
@@ -173,7 +198,11 @@ class Engine {
 
   std::uint64_t process_ = process_number();
   pid_t pid_ = getpid();
+  std::unique_ptr<Survival> survival_;  ///< null: a rank that is lost ends the communicator. Outlives the transport
   std::unique_ptr<Transport> transport_;
+  std::atomic<int> rank_;
+  std::atomic<int> size_;
+  bool allows_threads_;  ///< of the transport
   DeviceSide* device_;   ///< of the transport; null on host memory
   OwnCollectives* own_;  ///< of the transport; null where plans run
   CommunicatorOptions options_;
@@ -197,6 +226,12 @@ class Engine {
   std::uint64_t serial_ = 1;
   std::atomic<bool> has_failed_{false};
   std::optional<CollectiveCall> outer_;  ///< the operation that the one under way is a part of
+
+  // Of surviving communicators. The first is the caller's, the others belong to whoever runs an operation.
+  std::shared_ptr<const Members> visible_;
+  std::shared_ptr<const Members> last_members_;  ///< that the last operation has run between
+  std::uint64_t num_calls_ = 0;
+  std::vector<std::byte> kept_input_;  ///< of an operation that writes over it
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -74,11 +74,11 @@ void Engine::check_overlap(const CollectiveCall& call) const {
   const std::int64_t block = call.count * size_of(call.type);
   const auto in = reinterpret_cast<std::intptr_t>(call.in);
   const auto out = reinterpret_cast<std::intptr_t>(call.out);
-  const std::int64_t in_length = in_bytes(call, size());
-  if (block == 0 || in + in_length <= out || out + out_bytes(call, size()) <= in) return;
+  const std::int64_t in_length = in_bytes(call, visible_size());
+  if (block == 0 || in + in_length <= out || out + out_bytes(call, visible_size()) <= in) return;
   const bool is_fine = call.collective == Collective::kAllReduce ? in == out
                        : call.collective == Collective::kAllGather
-                           ? in - out == rank() * block
+                           ? in - out == visible_rank() * block
                            : out >= in && out - in < in_length && (out - in) % block == 0;
   if (is_fine) return;
   throw InvalidArgument(fmt::format("{}: `in` and `out` overlap in part; expected separate buffers, or {}",
@@ -106,7 +106,7 @@ void Engine::check(const CollectiveCall& call) const {
                                       type, op, kNumDataTypes - 1, kNumReduceOps - 1));
   }
   constexpr std::int64_t kMost = std::int64_t{1} << 50;
-  if (call.count > kMost / size_of(call.type) / size()) {
+  if (call.count > kMost / size_of(call.type) / visible_size()) {
     throw InvalidArgument(
         fmt::format("{}: count = {} is too large; expected {} bytes for all blocks together", name, call.count, kMost));
   }
@@ -118,7 +118,7 @@ void Engine::check(const CollectiveCall& call) const {
     throw InvalidArgument(fmt::format("{}: {} of {}; expected sum, prod, min or max for {}", name, to_string(call.op),
                                       to_string(call.type), to_string(call.type)));
   }
-  if (call.count > 0 && call.collective != Collective::kAllGather &&
+  if (device_ != nullptr && call.count > 0 && call.collective != Collective::kAllGather &&
       !transport_->compute().supports(call.type, call.op)) {
     throw InvalidArgument(
         fmt::format("{}: {} of {} on a GPU; expected sum, prod, min and max of float16, bfloat16, float32, float64 "

@@ -270,7 +270,7 @@ bool Engine::run_plainly(const CollectiveCall& call) {
       throw;
     }
   } else {
-    is_blocked_ = !transport_->allows_threads();  // operations of other communicators go on meanwhile
+    is_blocked_ = !allows_threads_;  // operations of other communicators go on meanwhile
     const Unblock unblock(is_blocked_);
     Path path;
     {

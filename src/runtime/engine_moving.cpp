@@ -196,6 +196,9 @@ void Engine::check(const MovementCall& call) const {
   require_that(device_ == nullptr && own_ == nullptr, call,
                fmt::format("this communicator ({}) works on the memory of a GPU; expected one for host memory",
                            transport_->name()));
+  require_that(survival_ == nullptr, call,
+               "this communicator has on_failure = shrink; expected one without, or all_reduce, reduce_scatter, "
+               "all_gather or barrier, which can run again between the ranks that are left");
   require_that(call.count >= 0, call, fmt::format("count = {}; expected 0 or more", call.count));
   const int type = static_cast<int>(call.type);
   const int op = static_cast<int>(call.op);

@@ -25,7 +25,7 @@ void Engine::run_nothing(const CollectiveCall& call) {
   const Outer outer(outer_, call);
   std::int8_t token = 0;
   const CollectiveCall part{.in = &token, .out = &token, .count = 1, .type = DataType::kInt8};
-  run_path(part, path_of(part, false));
+  run_once(part, path_of(part, false));
 }
 
 void Engine::run_reproducibly(const CollectiveCall& call) {
@@ -36,7 +36,7 @@ void Engine::run_reproducibly(const CollectiveCall& call) {
   plain.run = [this](const CollectiveCall& part) {
     Path path = path_of(part, false);
     path.is_reproducible = false;
-    run_path(part, path);
+    run_once(part, path);
   };
   run_reproducible(plain, call);
 }

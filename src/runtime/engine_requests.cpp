@@ -39,7 +39,7 @@ void Engine::join_polled() {
 }
 
 void Engine::drain() {
-  if (transport_->allows_threads()) {
+  if (allows_threads_) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return queue_.empty(); });
     return;
@@ -52,7 +52,7 @@ void Engine::drain() {
 
 Engine::~Engine() {
   drain();
-  if (transport_->allows_threads()) {
+  if (allows_threads_) {
     {
       const std::lock_guard lock(mutex_);
       is_ending_ = true;
@@ -71,7 +71,7 @@ void Engine::start(const std::shared_ptr<Task>& task) {
     throw InvalidArgument(
         "start: the operation is not persistent and has run; expected one of prepare_all_reduce etc.");
   }
-  if (task->path.is_reproducible && !transport_->allows_threads()) {
+  if (task->path.is_reproducible && !allows_threads_) {
     throw InvalidArgument(
         "start: reproducible operations that do not block need MPI_THREAD_MULTIPLE; expected blocking ones, or "
         "MPI_Init_thread with "
@@ -82,7 +82,7 @@ void Engine::start(const std::shared_ptr<Task>& task) {
     throw InvalidArgument("start: the operation is still running; accepted after wait, or test that returned true");
   }
   const std::unique_lock lock(mutex_);
-  if (transport_->allows_threads() && !worker_.joinable()) worker_ = std::thread(&Engine::work, this);
+  if (allows_threads_ && !worker_.joinable()) worker_ = std::thread(&Engine::work, this);
   queue_.push_back(task);
   ++num_queued_;
   task->has_started = true;
@@ -100,6 +100,7 @@ void Engine::complete(Task& task, std::exception_ptr error) noexcept {
   const std::lock_guard lock(mutex_);
   task.is_done = true;
   task.error = std::move(error);
+  task.members = last_members_;
   queue_.pop_front();
   --num_queued_;
   changed_.notify_all();
@@ -193,12 +194,13 @@ bool Engine::test(Task& task) {
     if (task.error) std::rethrow_exception(task.error);
     return true;
   }
-  if (!transport_->allows_threads()) poll_all();
+  if (!allows_threads_) poll_all();
   std::exception_ptr error;
   {
     const std::lock_guard lock(mutex_);
     if (!task.is_done) return false;
     error = task.error;
+    see(task.members);
   }
   task.is_active = false;
   if (error) std::rethrow_exception(error);
@@ -211,7 +213,7 @@ void Engine::wait(Task& task) {
     test(task);
     return;
   }
-  if (transport_->allows_threads()) {
+  if (allows_threads_) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return task.is_done; });
   } else {

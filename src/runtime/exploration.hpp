@@ -25,6 +25,8 @@
 
 namespace gar {
 
+class Survival;
+
 /// Do communicators over MPI, and those of the preload library, explore where nobody says whether they shall?
 inline constexpr bool kExploresOverMpi = true;
 
@@ -98,10 +100,11 @@ std::string words_of(const Decision& decision);
 /// What rank 0 has found out about a class.
 Decision decision_of(const ExploredClass& explored);
 
-/// As make_communicator of runtime/transport.hpp. `short_network`: see ShortVectors.
+/// As make_communicator of runtime/transport.hpp. `short_network`: see ShortVectors. `survival`: where the options ask
+/// for it, and the transport has one.
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                                const Topology& default_topology, Exploration exploration,
-                               std::optional<Topology> short_network = {});
+                               std::optional<Topology> short_network = {}, std::unique_ptr<Survival> survival = {});
 
 /// Writes kTurnBits elements for rank 0's word.
 void write_word(std::byte* at, DataType type, ReduceOp op, std::optional<unsigned> word);

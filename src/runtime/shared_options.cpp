@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<const char*, kNumSharedOptions> kOptionNames{
     "path", "number of GAR_FAKE_HOSTS", "topology (GAR_TOPOLOGY)", "reproducible", "algorithm (GAR_ALGO)",
-    "plan", "explores (GAR_EXPLORE)",   "overlap (GAR_TOPOLOGY)"};
+    "plan", "explores (GAR_EXPLORE)",   "overlap (GAR_TOPOLOGY)",  "on_failure"};
 
 }  // namespace
 
@@ -26,7 +26,8 @@ SharedOptions shared_options(const CommunicatorOptions& options, std::uint64_t p
           mix_in(0, std::string_view(options.algorithm)),
           options.plan ? 1U : 0U,
           is_exploring(options, is_default) ? 1U : 0U,
-          std::bit_cast<std::uint64_t>(options.overlap)};
+          std::bit_cast<std::uint64_t>(options.overlap),
+          static_cast<std::uint64_t>(options.on_failure)};
 }
 
 std::string difference_of(std::span<const SharedOptions> ranks) {

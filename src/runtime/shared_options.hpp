@@ -13,7 +13,7 @@
 
 namespace gar {
 
-inline constexpr std::size_t kNumSharedOptions = 8;
+inline constexpr std::size_t kNumSharedOptions = 9;
 using SharedOptions = std::array<std::uint64_t, kNumSharedOptions>;
 
 /// Of options that are complete (with_environment). `path`: the transport's, as a number; `is_default`: as in

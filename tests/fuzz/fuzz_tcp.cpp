@@ -1,6 +1,6 @@
 // What comes over a connection of the TCP transport or a store: heads of frames, handshakes, messages of stores, and
-// what ranks say about themselves. Whatever the bytes are, they are refused or mean something, nothing is read beyond
-// them, and nobody comes in who does not know the secret.
+// what ranks say about themselves, letters of survivors. Whatever the bytes are, they are refused or mean something,
+// nothing is read beyond them, and nobody comes in who does not know the secret.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include "fuzz/harness.hpp"
 #include "gar/errors.hpp"
 #include "runtime/store/messages.hpp"
+#include "runtime/survival/letters.hpp"
 #include "runtime/transports/tcp/announcement.hpp"
 #include "runtime/transports/tcp/connection.hpp"
 #include "runtime/transports/tcp/handshake.hpp"
@@ -100,6 +101,7 @@ void read_words(std::string_view text) {
     require(again.has_value() && again->ranks.size() == table->ranks.size());
   }
   if (const auto address = gar::read_address(text)) require(gar::read_address(gar::to_string(*address)).has_value());
+  if (const auto letter = gar::read_letter(text)) require(gar::write_letter(*letter) == text);
   require(gar::first_slurm_host(text).size() <= text.size());
 }
 

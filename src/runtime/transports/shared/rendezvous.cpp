@@ -5,6 +5,7 @@
 // they use it: whose it is, how long it is, and whether the numbers fit that length.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 
 #include "base/clock.hpp"
 #include "gar/errors.hpp"
+#include "runtime/survival/peer_lost.hpp"
 #include "runtime/transports/shared/greeting.hpp"
 #include "runtime/transports/shared/meeting_place.hpp"
 #include "runtime/transports/shared/segment.hpp"
@@ -133,10 +135,10 @@ File make_memory(const SegmentShape& shape) {
   return out;
 }
 
-std::string missing_ranks(const Segment& segment) {
-  std::string out;
+std::vector<int> missing_ranks(const Segment& segment) {
+  std::vector<int> out;
   for (int r = 0; r < segment.shape().num_ranks; ++r) {
-    if (segment.block(r).has_joined.load() == 0) out += fmt::format("{}{}", out.empty() ? "" : ", ", r);
+    if (segment.block(r).has_joined.load() == 0) out.push_back(r);
   }
   return out;
 }
@@ -144,6 +146,11 @@ std::string missing_ranks(const Segment& segment) {
 [[noreturn]] void give_up(const Segment& segment, const std::string& text) {
   segment.set_failure(text);
   throw TransportError(text);
+}
+
+[[noreturn]] void give_up_ranks(const Segment& segment, const std::string& text, std::vector<int> ranks) {
+  segment.set_failure(text);
+  throw PeerLost(text, std::move(ranks));
 }
 
 std::uint32_t idx32(int value) { return static_cast<std::uint32_t>(value); }
@@ -157,16 +164,18 @@ void look_after_all(const Segment& segment, std::string_view name, Clock::time_p
     if (has_come && !segment.is_alive(r)) {
       // It may have given up because of another, and said so before it ended.
       if (const std::string failure = segment.failure(); !failure.empty()) throw TransportError(failure);
-      give_up(segment, fmt::format("rank {} died while the communicator '{}' was being made", r, name));
+      give_up_ranks(segment, fmt::format("rank {} died while the communicator '{}' was being made", r, name), {r});
     }
   }
   if (Clock::now() <= deadline) return;
-  const std::string missing = missing_ranks(segment);
-  give_up(segment, fmt::format("communicator '{}': after {} s rank{} {} of {} did not come; expected that every rank "
-                               "calls with this name "
-                               "and size, or a longer timeout_s (GAR_TIMEOUT)",
-                               name, timeout_s, missing.find(',') == std::string::npos ? "" : "s", missing,
-                               segment.shape().num_ranks));
+  const std::vector<int> missing = missing_ranks(segment);
+  give_up_ranks(
+      segment,
+      fmt::format("communicator '{}': after {} s rank{} {} of {} did not come; expected that every rank "
+                  "calls with this name "
+                  "and size, or a longer timeout_s (GAR_TIMEOUT)",
+                  name, timeout_s, missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), segment.shape().num_ranks),
+      missing);
 }
 
 /// Tells the others, as they come, that there is no memory.
@@ -178,7 +187,8 @@ void serve_failure(MeetingPlace& place, const Greeting& greeting, Clock::time_po
   }
 }
 
-std::shared_ptr<Segment> make_segment(std::string_view name, const SegmentShape& shape, double timeout_s) {
+std::shared_ptr<Segment> make_segment(std::string_view name, const SegmentShape& shape, double timeout_s,
+                                      const std::function<void()>& look) {
   const Clock::time_point deadline = seconds_from_now(timeout_s);
   sweep_meeting_places();
   MeetingPlace place(name);
@@ -207,6 +217,7 @@ std::shared_ptr<Segment> make_segment(std::string_view name, const SegmentShape&
   increase(segment->header().num_joined);
   for (int visit = 1; !has_reached(segment->header().num_joined, idx32(shape.num_ranks)); ++visit) {
     place.serve(greeting.bytes(), shown.fd, kServeMs);
+    if (visit % kLookEvery == 0 && look) look();
     if (visit % kLookEvery == 0) look_after_all(*segment, name, deadline, timeout_s);
   }
   if (const std::string failure = segment->failure(); !failure.empty()) throw TransportError(failure);
@@ -231,8 +242,8 @@ bool is_full() {
   return statvfs(kMeetingDirectory, &space) == 0 && space.f_files > 0 && space.f_favail == 0;
 }
 
-std::pair<Greeting, File> await_greeting(std::string_view name, int rank, Clock::time_point deadline,
-                                         double timeout_s) {
+std::pair<Greeting, File> await_greeting(std::string_view name, int rank, Clock::time_point deadline, double timeout_s,
+                                         const std::function<void()>& look) {
   const Clock::time_point full_after = seconds_from_now(0.5);
   for (int attempt = 0;; ++attempt) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -245,19 +256,22 @@ std::pair<Greeting, File> await_greeting(std::string_view name, int rank, Clock:
                                        kMeetingDirectory, std::strerror(ENOSPC)));
     }
     if (Clock::now() > deadline) {
-      throw TransportError(
+      throw PeerLost(
           fmt::format("communicator '{}': rank {} waited {} s for rank 0, which makes the shared memory; expected "
                       "that every rank calls with this "
                       "name, or a longer timeout_s (GAR_TIMEOUT)",
-                      name, rank, timeout_s));
+                      name, rank, timeout_s),
+          {0});
     }
+    if (look && attempt % kLookEvery == kLookEvery - 1) look();
     std::this_thread::sleep_for(std::chrono::milliseconds(attempt < 100 ? 1 : 5));
   }
 }
 
-std::shared_ptr<Segment> enter_segment(std::string_view name, int rank, int size, double timeout_s) {
+std::shared_ptr<Segment> enter_segment(std::string_view name, int rank, int size, double timeout_s,
+                                       const std::function<void()>& look) {
   const Clock::time_point deadline = seconds_from_now(timeout_s);
-  auto [greeting, file] = await_greeting(name, rank, deadline, timeout_s);
+  auto [greeting, file] = await_greeting(name, rank, deadline, timeout_s, look);
   const int made_for = greeting.shape().num_ranks;
   auto segment = std::make_shared<MappedSegment>(greeting.shape(), rank, std::move(file));
   segment->map();
@@ -274,6 +288,7 @@ std::shared_ptr<Segment> enter_segment(std::string_view name, int rank, int size
   try {
     Patience at_once;
     while (!wait_for(segment->header().num_joined, idx32(size), at_once, kJoinSliceUs)) {
+      if (look) look();
       look_after_all(*segment, name, deadline, timeout_s);
     }
   } catch (const TransportError&) {
@@ -286,8 +301,10 @@ std::shared_ptr<Segment> enter_segment(std::string_view name, int rank, int size
 
 }  // namespace
 
-std::shared_ptr<Segment> join_segment(std::string_view name, int rank, const SegmentShape& shape, double timeout_s) {
-  return rank == 0 ? make_segment(name, shape, timeout_s) : enter_segment(name, rank, shape.num_ranks, timeout_s);
+std::shared_ptr<Segment> join_segment(std::string_view name, int rank, const SegmentShape& shape, double timeout_s,
+                                      const std::function<void()>& look) {
+  return rank == 0 ? make_segment(name, shape, timeout_s, look)
+                   : enter_segment(name, rank, shape.num_ranks, timeout_s, look);
 }
 
 }  // namespace gar

@@ -101,7 +101,9 @@ class Segment {
 /// Memory of this process, for its threads.
 std::shared_ptr<Segment> make_private_segment(const SegmentShape& shape);
 
-/// Rank 0 makes the segment of that name, the others find it; returns when all have joined. Throws TransportError.
-std::shared_ptr<Segment> join_segment(std::string_view name, int rank, const SegmentShape& shape, double timeout_s);
+/// Rank 0 makes the segment of that name, the others find it; returns when all have joined. Calls `look` now and then,
+/// which may throw. Throws TransportError; PeerLost when ranks did not come, or died.
+std::shared_ptr<Segment> join_segment(std::string_view name, int rank, const SegmentShape& shape, double timeout_s,
+                                      const std::function<void()>& look = {});
 
 }  // namespace gar

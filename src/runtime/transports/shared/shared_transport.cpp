@@ -1,6 +1,7 @@
 #include "runtime/transports/shared/shared_transport.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +12,7 @@
 
 #include "base/hash.hpp"
 #include "gar/errors.hpp"
+#include "runtime/survival/peer_lost.hpp"
 
 namespace gar {
 
@@ -108,8 +110,17 @@ void SharedTransport::throw_failure(const std::string& text) {
   throw TransportError(text);
 }
 
+void SharedTransport::throw_lost(const std::string& text, std::vector<int> silent) {
+  failure_ = text;
+  segment_->set_failure(text);
+  throw PeerLost(text, std::move(silent));
+}
+
 void SharedTransport::begin(const Signature& signature, const Operands& /*operands*/) {
-  if (failure_.empty()) failure_ = segment_->failure();
+  if (failure_.empty()) {
+    failure_ = segment_->failure();
+    if (!failure_.empty()) throw PeerLost("this communicator has failed before: " + failure_);
+  }
   if (!failure_.empty()) throw TransportError("this communicator has failed before: " + failure_);
   signature_ = signature;
   signature_hash_ = hash(signature);
@@ -244,15 +255,13 @@ void SharedTransport::progressed() {
   awaited_ = {};
 }
 
-/// The ranks that have neither moved on nor waited since this rank began to wait.
-std::string SharedTransport::silent_ranks() const {
-  std::string out;
+std::vector<int> SharedTransport::silent_ranks() const {
+  std::vector<int> out;
   for (int peer = 0; peer < num_local_; ++peer) {
     const std::uint32_t before = heartbeats_[static_cast<std::size_t>(peer)];
     if (peer == self_ || segment_->block(peer).heartbeat.load(std::memory_order_relaxed) != before) continue;
-    out += fmt::format("{}{}", out.empty() ? "" : ", ", global(peer));
+    out.push_back(global(peer));
   }
-  if (out.empty() && awaited_.peer >= 0) out = std::to_string(global(awaited_.peer));
   return out;
 }
 
@@ -268,18 +277,21 @@ void SharedTransport::note_time() {
 
 void SharedTransport::check_time() {
   if (static_cast<double>(now_ns() - silent_since_ns_) < timeout_s_ * 1e9) return;
-  const std::string who = silent_ranks();
-  const bool is_one = who.find(',') == std::string::npos;
-  throw_failure(fmt::format(
-      "{} been silent for {} s in {} (noticed by rank {}); expected a longer timeout_s "
-      "(GAR_TIMEOUT), if that is not too long",
-      who.empty() ? "other ranks have" : fmt::format("rank{} {} {}", is_one ? "" : "s", who, is_one ? "has" : "have"),
-      timeout_s_, describe(signature_), membership_.rank));
+  const std::vector<int> silent = silent_ranks();
+  std::vector<int> named = silent;
+  if (named.empty() && awaited_.peer >= 0) named.push_back(global(awaited_.peer));
+  const bool is_one = named.size() == 1;
+  const std::string who =
+      fmt::format("rank{} {} {}", is_one ? "" : "s", fmt::join(named, ", "), is_one ? "has" : "have");
+  throw_lost(fmt::format("{} been silent for {} s in {} (noticed by rank {}); expected a longer timeout_s "
+                         "(GAR_TIMEOUT), if that is not too long",
+                         named.empty() ? "other ranks have" : who, timeout_s_, describe(signature_), membership_.rank),
+             silent);
 }
 
 void SharedTransport::check_peers(bool has_limit) {
   note_time();
-  if (const std::string text = segment_->failure(); !text.empty()) throw_failure(text);
+  if (const std::string text = segment_->failure(); !text.empty()) throw_lost(text);
   const auto is_there = [&] { return awaited_.signal != nullptr && has_reached(*awaited_.signal, awaited_.target); };
   for (int peer = 0; peer < num_local_; ++peer) {
     if (peer == self_) continue;
@@ -293,11 +305,11 @@ void SharedTransport::check_peers(bool has_limit) {
     // then nothing arrives here either.
     if (peer != awaited_.peer && now_ns() - silent_since_ns_ < kGraceNs) continue;
     // It may have failed first and said why.
-    if (const std::string text = segment_->failure(); !text.empty()) throw_failure(text);
-    throw_failure(has_left ? fmt::format("rank {} has left the communicator while rank {} is in {}", global(peer),
-                                         membership_.rank, describe(signature_))
-                           : fmt::format("rank {} has died (noticed by rank {} in {})", global(peer), membership_.rank,
-                                         describe(signature_)));
+    if (const std::string text = segment_->failure(); !text.empty()) throw_lost(text);
+    throw_lost(has_left ? fmt::format("rank {} has left the communicator while rank {} is in {}", global(peer),
+                                      membership_.rank, describe(signature_))
+                        : fmt::format("rank {} has died (noticed by rank {} in {})", global(peer), membership_.rank,
+                                      describe(signature_)));
   }
   if (has_limit) check_time();
 }

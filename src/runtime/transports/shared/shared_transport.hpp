@@ -70,10 +70,13 @@ class SharedTransport final : public Transport {
   /// Has the peer begun the same operation? Throws when it has begun another.
   bool agrees(int peer);
   [[noreturn]] void throw_failure(const std::string& text);
+  /// The same for what survivors may go on after.
+  [[noreturn]] void throw_lost(const std::string& text, std::vector<int> silent = {});
   /// Notes when the silence of the others began, and that this rank is alive.
   void note_time();
   void check_time();
-  [[nodiscard]] std::string silent_ranks() const;
+  /// Those that have neither moved on nor waited since this rank began to wait.
+  [[nodiscard]] std::vector<int> silent_ranks() const;
   [[nodiscard]] std::uint32_t num_receivers(const ChunkProgram& program) const;
 
   std::shared_ptr<Segment> segment_;

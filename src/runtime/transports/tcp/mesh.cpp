@@ -9,7 +9,7 @@
 #include <cstring>
 #include <optional>
 
-#include "gar/errors.hpp"
+#include "runtime/survival/peer_lost.hpp"
 #include "runtime/transports/tcp/tcp_transport.hpp"
 
 namespace gar {
@@ -48,6 +48,7 @@ class Mesh {
       }
       if (num_missing() == 0) break;
       if (now_ns() > limit) give_up();
+      if (member_.look) member_.look();
       wait();
     }
     return std::move(sockets_);
@@ -128,8 +129,9 @@ class Mesh {
       why = fmt::format("; rank {} at {}: {}", call.rank,
                         to_string(member_.addresses[static_cast<std::size_t>(call.rank)]), call.trouble);
     }
-    throw TransportError(fmt::format("rank {} has no connection with rank{} {} after {} s{}", member_.rank,
-                                     missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), member_.timeout_s, why));
+    throw PeerLost(fmt::format("rank {} has no connection with rank{} {} after {} s{}", member_.rank,
+                               missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), member_.timeout_s, why),
+                   missing);
   }
 
   const MeshMember& member_;

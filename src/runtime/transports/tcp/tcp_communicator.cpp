@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <limits>
 
 #include "base/hash.hpp"
 #include "gar/environment.hpp"
@@ -16,9 +15,8 @@
 #include "runtime/exploration.hpp"
 #include "runtime/shared_options.hpp"
 #include "runtime/transports/tcp/announcement.hpp"
-#include "runtime/transports/tcp/mesh.hpp"
-#include "runtime/transports/tcp/tcp_transport.hpp"
-#include "runtime/transports/tcp/transport_probe.hpp"
+#include "runtime/transports/tcp/tcp_group.hpp"
+#include "runtime/transports/tcp/tcp_survival.hpp"
 #include "topology/hash.hpp"
 #include "topology/hosts.hpp"
 
@@ -26,11 +24,8 @@ namespace gar {
 
 namespace {
 
-constexpr std::int64_t kLeastChunkBytes = 256 << 10;
 constexpr double kPartingS = 1;
-constexpr double kVerdictS = 2;         // that rank 0's word may take longer than its own patience
-constexpr double kSharedForever = 1e9;  // between hosts silence is noticed by messages
-constexpr int kLooks = 60;
+constexpr double kVerdictS = 2;  // that rank 0's word may take longer than its own patience
 
 int own_cores() {
   cpu_set_t set;
@@ -145,34 +140,15 @@ class TcpSetup {
   // --- connecting ---
 
   void connect(File listening) {
-    MeshMember member;
+    MeshMember& member = group_.member;
     member.rank = rank_;
-    member.key = hmac(std::as_bytes(std::span(tcp_.secret)), {std::as_bytes(std::span(std::string_view("gar job"))),
-                                                              std::span<const std::byte>(table_.nonce)});
+    member.key = job_key(tcp_.secret, table_.nonce, "data", 0);
     member.own = own_;
     for (const Announcement& one : table_.ranks) member.addresses.push_back(one.address);
     member.timeout_s = options_.timeout_s;
-    const Introduction own{Purpose::kPeer, 0, static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(size_)};
-    Reception reception(std::move(listening), member.key, own);
-    std::vector<File> sockets = connect_mesh(member, reception);
-    for (const File& socket : sockets) {
-      // Later than ranks report silence, who know more about it.
-      if (socket.fd >= 0) set_silence_limit(socket.fd, 2 * options_.timeout_s);
-    }
-    TcpTransportOptions transport;
-    transport.timeout_s = options_.timeout_s;
-    transport.num_looks = is_crowded() ? 0 : kLooks;
-    if (hosts_.num_hosts > 1) transport.least_chunk_bytes = kLeastChunkBytes;
-    messages_ = std::make_unique<TcpTransport>(rank_, std::move(sockets), std::move(transport));
-    // When all have come this far, no rank calls any more: nothing listens while the job runs.
-    TransportProbe(*messages_, 1).barrier();
+    group_.hosts = hosts_;
+    messages_ = connect_messages(group_, std::move(listening));
     if (rank_ == 0) store_.remove(prefix_ + "table");
-  }
-
-  [[nodiscard]] bool is_crowded() const {
-    const auto num_ranks = static_cast<double>(
-        std::count(hosts_.host_of.begin(), hosts_.host_of.end(), hosts_.host_of[static_cast<std::size_t>(rank_)]));
-    return num_ranks > hosts_.cores_of[static_cast<std::size_t>(rank_)];
   }
 
   Communicator finish() {
@@ -187,9 +163,16 @@ class TcpSetup {
     for (const int other : probe.all_gather(max_senders)) max_senders = std::min(max_senders, other);
     messages_->set_admission(max_senders);
     Exploration exploration = explore(probe, *topology);
-    if (is_shared) share_memory(probe);
-    if (!whole_) whole_ = std::move(messages_);
-    return make_communicator(std::move(whole_), options_, *topology, std::move(exploration), std::move(short_network));
+    std::unique_ptr<Survival> survival;
+    if (options_.on_failure == OnFailure::kShrink) survival = survival_over_tcp(job(max_senders), probe);
+    if (is_shared) {
+      const std::string name = "tcp-" + to_hex(std::span(table_.nonce).first(16));
+      whole_ = share_memory(messages_, group_, probe, name, options_.staging_bytes);
+    } else {
+      whole_ = std::move(messages_);
+    }
+    return make_communicator(std::move(whole_), options_, *topology, std::move(exploration), std::move(short_network),
+                             std::move(survival));
   }
 
   std::optional<Topology> place(TransportProbe& probe, bool is_shared) const {
@@ -215,25 +198,16 @@ class TcpSetup {
     return out;
   }
 
-  /// Messages between ranks of a host go through its memory from now on.
-  void share_memory(TransportProbe& probe) {
-    SegmentShape shape = suitable_shape(static_cast<int>(hosts_.members.size()), options_.staging_bytes);
-    // The same staging space everywhere, because it decides how operations are cut.
-    for (const std::int64_t other : probe.all_gather(shape.staging_bytes)) {
-      shape.staging_bytes = std::min(shape.staging_bytes, other);
-    }
-    const int local_rank =
-        static_cast<int>(std::find(hosts_.members.begin(), hosts_.members.end(), rank_) - hosts_.members.begin());
-    const std::string name = fmt::format("tcp-{}-{}", to_hex(std::span(table_.nonce).first(16)),
-                                         hosts_.host_of[static_cast<std::size_t>(rank_)]);
-    auto shared = std::make_unique<SharedTransport>(join_segment(name, local_rank, shape, options_.timeout_s),
-                                                    Membership{rank_, size_, hosts_.members}, kSharedForever);
-    TcpTransport* messages = messages_.get();
-    shared->set_idle([messages] { messages->look(); });
-    std::vector<bool> has_other_way(static_cast<std::size_t>(size_), false);
-    for (const int member : hosts_.members) has_other_way[static_cast<std::size_t>(member)] = true;
-    messages_->leave_to_others(std::move(has_other_way));
-    whole_ = std::make_unique<HybridTransport>(std::move(shared), std::move(messages_));
+  [[nodiscard]] TcpJob job(int max_senders) const {
+    return {.rank = rank_,
+            .own = own_,
+            .table = table_,
+            .num_fakes = num_fakes_,
+            .secret = tcp_.secret,
+            .path = tcp_.path,
+            .timeout_s = options_.timeout_s,
+            .staging_bytes = options_.staging_bytes,
+            .max_senders = max_senders};
   }
 
   void tell_failure(const char* reason) {
@@ -251,6 +225,7 @@ class TcpSetup {
   Address own_;
   JobTable table_;
   HostMap hosts_;
+  TcpGroup group_;
   std::unique_ptr<TcpTransport> messages_;
   std::unique_ptr<Transport> whole_;
 };

@@ -183,7 +183,8 @@ class TcpTransport final : public MessageTransport, private FrameSink {
   void check_silence(std::int64_t now);
   void show_life(std::int64_t now);
   [[nodiscard]] std::vector<int> awaited() const;
-  [[nodiscard]] std::string silent_words() const;
+  [[nodiscard]] std::vector<int> silent_ranks() const;
+  [[nodiscard]] static std::string words_of(std::vector<int> silent);
   void serve(int rank);
   bool wait_events(std::int64_t nanoseconds);
   [[nodiscard]] std::int64_t sleep_ns(std::int64_t now) const;

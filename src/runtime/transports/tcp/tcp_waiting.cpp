@@ -12,6 +12,7 @@
 #include <set>
 
 #include "gar/errors.hpp"
+#include "runtime/survival/peer_lost.hpp"
 #include "runtime/transports/tcp/tcp_transport.hpp"
 
 namespace gar {
@@ -26,6 +27,7 @@ constexpr std::int64_t kLongestSleepNs = 500 * kMillisecond;
 constexpr std::int64_t kShortSleepNs = 50'000;
 constexpr double kSilentShare = 0.6;  // of the limit: a rank that was silent this long is named
 constexpr double kFarewellS = 1;
+constexpr double kFarewellShare = 0.25;  // of the limit: meanwhile this rank shows no signs of life
 constexpr double kLongestByeS = 5;
 
 }  // namespace
@@ -138,7 +140,7 @@ void TcpTransport::check_peers(std::int64_t now) {
     has_progressed_ = false;
     silent_since_ns_ = now;
   }
-  if (heard_.origin >= 0) throw TransportError(describe(heard_));
+  if (heard_.origin >= 0) throw PeerLost(describe(heard_));
   check_ended(now);
   show_life(now);
   check_silence(now);
@@ -148,16 +150,18 @@ void TcpTransport::check_ended(std::int64_t now) {
   if (first_ended_ >= 0 && now - peer_of(first_ended_).ended_ns >= kGraceNs) {
     const int error = peer_of(first_ended_).connection.error();
     const bool is_lost = error != 0 && error != ECONNRESET && error != EPIPE;
-    throw TransportError(
+    // One that has only closed this connection may live: whoever knows more about that decides.
+    throw PeerLost(
         fmt::format("rank {} {} (noticed by rank {} in {})", first_ended_,
                     is_lost ? fmt::format("cannot be reached any more: {}", std::strerror(error)) : "has died", rank_,
-                    describe(signature_)));
+                    describe(signature_)),
+        is_lost ? std::vector{first_ended_} : std::vector<int>());
   }
   if (!has_lost_some_) return;
   for (const int rank : awaited()) {
     const Peer& peer = peer_of(rank);
     if (!peer.has_left || peer.ended_ns == 0) continue;
-    throw TransportError(
+    throw PeerLost(
         fmt::format("rank {} has left the communicator while rank {} is in {}", rank, rank_, describe(signature_)));
   }
 }
@@ -192,7 +196,7 @@ std::vector<int> TcpTransport::awaited() const {
   return {out.begin(), out.end()};
 }
 
-std::string TcpTransport::silent_words() const {
+std::vector<int> TcpTransport::silent_ranks() const {
   const auto limit = static_cast<std::int64_t>(options_.timeout_s * 1e9 * kSilentShare);
   std::vector<int> silent;
   for (int rank = 0; rank < size_; ++rank) {
@@ -201,7 +205,10 @@ std::string TcpTransport::silent_words() const {
     const bool is_ahead = peer.connection.is_stalled();
     if (rank != rank_ && !peer.has_left && !is_ahead && now_ns() - peer.heard_ns >= limit) silent.push_back(rank);
   }
-  if (silent.empty()) return {};
+  return silent;
+}
+
+std::string TcpTransport::words_of(std::vector<int> silent) {
   constexpr std::size_t kShown = 16;
   const bool is_one = silent.size() == 1;
   const bool is_cut = silent.size() > kShown;
@@ -212,12 +219,13 @@ std::string TcpTransport::silent_words() const {
 
 void TcpTransport::check_silence(std::int64_t now) {
   if (static_cast<double>(now - silent_since_ns_) < options_.timeout_s * 1e9) return;
-  const std::string silent = silent_words();
-  throw TransportError(
+  const std::vector<int> silent = silent_ranks();
+  throw PeerLost(
       fmt::format("{} for {} s in {} (noticed by rank {}, which waits for data from rank {}); expected a longer "
                   "timeout_s (GAR_TIMEOUT), if that is not too long",
-                  silent.empty() ? "nothing has come" : silent, options_.timeout_s, describe(signature_), rank_,
-                  fmt::join(awaited(), ", ")));
+                  silent.empty() ? "nothing has come" : words_of(silent), options_.timeout_s, describe(signature_),
+                  rank_, fmt::join(awaited(), ", ")),
+      silent);
 }
 
 // --- the end ---------------------------------------------------------------------------------------------------------
@@ -232,7 +240,7 @@ void TcpTransport::fail(std::string_view reason) noexcept {
   held_.clear();
   const WireAbort abort = heard_.origin >= 0 ? heard_ : make_abort(rank_, reason);
   farewell(make_head(FrameKind::kAbort, signature_.sequence, sizeof abort), std::as_bytes(std::span(&abort, 1)),
-           kFarewellS);
+           std::min(kFarewellS, options_.timeout_s * kFarewellShare));
 }
 
 TcpTransport::~TcpTransport() {
