@@ -160,6 +160,17 @@ TEST(Shrink, OtherTransportsSayThatTheyDoNot) {
   }
 }
 
+TEST(Shrink, TakesOnlyWhatCanRunAgain) {
+  std::vector<Communicator> ranks = thread_communicators(2, shrinking());
+  std::vector<float> data(4);
+  try {
+    ranks[0].broadcast(data.data(), 4, DataType::kFloat32, 0);
+    FAIL() << "a broadcast";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("on_failure = shrink"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Shrink, InC) {
   gar_options options = GAR_OPTIONS_INIT;
   options.on_failure = GAR_ON_FAILURE_SHRINK;
