@@ -22,10 +22,10 @@
 #include "runtime/contest.hpp"
 #include "runtime/native_all_reduce.hpp"
 #include "runtime/transport.hpp"
+#include "runtime/survival/survival.hpp"
 
 namespace gar {
 
-class Survival;
 
 /// Do communicators over MPI, and those of the preload library, explore where nobody says whether they shall?
 inline constexpr bool kExploresOverMpi = true;
