@@ -9,6 +9,8 @@ comparison. Prints the tests that fail, with PyTorch's own skips counted by reas
 
 import argparse
 import collections
+import dataclasses
+import importlib
 import logging
 import os
 import sys
@@ -23,6 +25,26 @@ def stand_in_for_expecttest():
     module = types.ModuleType("expecttest")
     module.TestCase, module.ACCEPT = unittest.TestCase, False
     sys.modules["expecttest"] = module
+
+
+def import_shards():
+    """A part of torch 1.13 that DistributedDataParallel's tests need, and that Python 3.11 refuses: defaults without a hash."""
+    plain = dataclasses.dataclass
+
+    def with_hash(cls=None, **options):
+        def made(cls):
+            more = {} if "__hash__" in vars(cls) else {"unsafe_hash": True}
+            return plain(cls, **{**more, **options})
+
+        return made if cls is None else made(cls)
+
+    dataclasses.dataclass = with_hash
+    try:
+        importlib.import_module("torch.distributed._shard")
+        importlib.import_module("torch.nn.parallel._replicated_tensor_ddp_utils")
+        importlib.import_module("torch.nn.parallel._replicated_tensor_ddp_interop")
+    finally:
+        dataclasses.dataclass = plain
 
 
 def main():
@@ -41,6 +63,9 @@ def main():
     sys.argv = sys.argv[:1]  # which PyTorch's tests read, too
 
     import torch
+
+    if torch.__version__.startswith("1."):
+        import_shards()
     from torch.distributed import distributed_c10d
     from torch.testing._internal.distributed import distributed_test
 

@@ -121,7 +121,7 @@ class Group(dist.ProcessGroup):  # type: ignore[misc]
             return self._note(self._done)
         pending = Pending(result, after)
         if span is not None:
-            span._call_end_callbacks_on_future(pending.future)
+            pending.in_span(span)
         first_failure: List[Tuple[str, str]] = []
 
         def complete_one(failure: Optional[Tuple[str, str]]) -> None:

@@ -65,7 +65,12 @@ class Pending:
     def __init__(self, result: Any, after: Optional[Callable[[], None]] = None) -> None:
         self._result = result
         self._after = after
-        self.future: "torch.futures.Future[Any]" = torch.futures.Future()
+        self._told: "torch.futures.Future[Any]" = torch.futures.Future()
+        self.future: Any = self._told
+
+    def in_span(self, span: Any) -> None:
+        """Whoever waits also waits for the end of this range of PyTorch's profiler."""
+        self.future = span._call_end_callbacks_on_future(self._told)
 
     def complete(self, failure: Optional[Tuple[str, str]]) -> None:
         """Called once, by whatever thread has completed the last of its calls."""
@@ -75,7 +80,7 @@ class Pending:
                 self._after()
             except Exception as error:
                 value = error
-        self.future.set_result(value)
+        self._told.set_result(value)
 
     def throwing(self) -> "torch.futures.Future[Any]":
         """A Future of Python takes no exceptions; one that follows another has what that one's function raises."""
