@@ -102,7 +102,7 @@ function NetworkInput({ state, net, onChange, onFiles }) {
         <button type="button" id="load" onClick={() => take(box.current.value)}>Show</button>
         <datalist id="names">{NAMES.map((n) => <option value={n} />)}</datalist>
       </p>
-      <p class="row"><label class="file">or a file: network, profile, plan, output of gar bench, nccl-tests or OSU, log of NCCL
+      <p class="row"><label class="file">or a file: network, profile, plan, output of gar bench, nccl-tests or OSU, log of NCCL{' '}
         <input type="file" multiple onChange={(e) => onFiles([...e.currentTarget.files])} /></label></p>
       <p class="quiet">Files can be dropped anywhere. Nothing leaves this page.</p>
       {net && <p id="totals">{net.words[0]}</p>}
