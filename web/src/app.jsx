@@ -168,20 +168,19 @@ export function App({ core, start }) {
         const question = { ask: 'predict', words: true, ...fields, model: state.model, dtype: state.dtype,
                            count: String(elements(state.bytes, state.dtype)) };
         if (next.num_servers > HUGE) question.algo = 'gentree+,ring,rhd,hcps';
-        // The best of all; and where that takes long, what is found at once until then.
-        const all = core.ask({ ...question, quick: true }, { key: 'predict' });
+        // What is found at once, in a few milliseconds; it is shown where the best of all takes longer than a moment.
         if (next.num_servers > FEW) {
           const algo = next.num_servers > HUGE ? 'ring,cps' : 'gentree,ring,rhd,cps';
-          timer = setTimeout(() => {
-            core.ask({ ...question, quick: true, algo }, { key: 'first', slow: true })
-              .then((soon) => {
-                if (isOld()) return;
-                firstMs = performance.now() - since;
-                setFirst({ ...soon, ms: firstMs });
-              }).catch(() => {});
-          }, next.num_servers > LARGE ? 0 : MOMENT);
+          core.ask({ ...question, quick: true, algo }, { key: 'first' }).then((soon) => {
+            const show = () => {
+              if (isOld()) return;
+              firstMs = performance.now() - since;
+              setFirst({ ...soon, ms: firstMs });
+            };
+            timer = setTimeout(show, next.num_servers > LARGE ? 0 : Math.max(0, MOMENT - (performance.now() - since)));
+          }).catch(() => {});
         }
-        const got = await all;
+        const got = await core.ask({ ...question, quick: true }, { key: 'predict' });
         clearTimeout(timer);
         core.cancel('first');
         if (isOld()) return;
