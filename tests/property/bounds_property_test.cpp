@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <random>
 #include <set>
@@ -17,6 +18,7 @@
 #include "gar/model.hpp"
 #include "gar/predict.hpp"
 #include "gar/topology.hpp"
+#include "model/groups_bound.hpp"
 #include "support/random_topology.hpp"
 #include "support/slow_build.hpp"
 

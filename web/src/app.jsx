@@ -102,7 +102,7 @@ function NetworkInput({ state, net, onChange, onFiles }) {
         <button type="button" id="load" onClick={() => take(box.current.value)}>Show</button>
         <datalist id="names">{NAMES.map((n) => <option value={n} />)}</datalist>
       </p>
-      <p class="row"><label class="file">or a file: network, profile, plan, output of gar bench, nccl-tests or OSU, log of NCCL
+      <p class="row"><label class="file">or a file: network, profile, plan, output of gar bench, nccl-tests or OSU, log of NCCL{' '}
         <input type="file" multiple onChange={(e) => onFiles([...e.currentTarget.files])} /></label></p>
       <p class="quiet">Files can be dropped anywhere. Nothing leaves this page.</p>
       {net && <p id="totals">{net.words[0]}</p>}
@@ -168,20 +168,19 @@ export function App({ core, start }) {
         const question = { ask: 'predict', words: true, ...fields, model: state.model, dtype: state.dtype,
                            count: String(elements(state.bytes, state.dtype)) };
         if (next.num_servers > HUGE) question.algo = 'gentree+,ring,rhd,hcps';
-        // The best of all; and where that takes long, what is found at once until then.
-        const all = core.ask({ ...question, quick: true }, { key: 'predict' });
+        // What is found at once, in a few milliseconds; it is shown where the best of all takes longer than a moment.
         if (next.num_servers > FEW) {
           const algo = next.num_servers > HUGE ? 'ring,cps' : 'gentree,ring,rhd,cps';
-          timer = setTimeout(() => {
-            core.ask({ ...question, quick: true, algo }, { key: 'first', slow: true })
-              .then((soon) => {
-                if (isOld()) return;
-                firstMs = performance.now() - since;
-                setFirst({ ...soon, ms: firstMs });
-              }).catch(() => {});
-          }, next.num_servers > LARGE ? 0 : MOMENT);
+          core.ask({ ...question, quick: true, algo }, { key: 'first' }).then((soon) => {
+            const show = () => {
+              if (isOld()) return;
+              firstMs = performance.now() - since;
+              setFirst({ ...soon, ms: firstMs });
+            };
+            timer = setTimeout(show, next.num_servers > LARGE ? 0 : Math.max(0, MOMENT - (performance.now() - since)));
+          }).catch(() => {});
         }
-        const got = await all;
+        const got = await core.ask({ ...question, quick: true }, { key: 'predict' });
         clearTimeout(timer);
         core.cancel('first');
         if (isOld()) return;

@@ -11,6 +11,7 @@ const WORDS = { alpha: 'latency (alpha)', beta: 'link speed (beta)', epsilon: 'i
                 incast_threshold: 'senders without incast (w_t)', gamma: 'adding (gamma)', delta: 'memory access (delta)',
                 mu: 'cost of a message (mu)' };
 const STEPS = 1000;
+const NO_LIMIT = 1e9; // senders: where a file says nothing of incast
 
 export function toStep(name, value) {
   const [low, high] = RANGES[name];
@@ -27,7 +28,7 @@ export function fromStep(name, step) {
 }
 
 function words(name, value) {
-  if (name === 'incast_threshold') return short(value);
+  if (name === 'incast_threshold') return value >= NO_LIMIT ? 'any number' : short(value);
   if (name === 'beta') return speed(value);
   if (name === 'alpha') return seconds(value);
   if (name === 'mu') return `${seconds(value)} each`;
