@@ -1,5 +1,5 @@
-// A training loop of four processes that loses one of them and goes on: the others agree who is left, and the step under
-// way runs again between them.
+// A training loop of four processes that loses one of them and goes on: the others agree who is left, and the step
+// under way runs again between them.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -140,8 +140,8 @@ class Trial:
         if self.has_limit and any(map(job.has_ended, range(job.size))):
             # A busy machine: they were silent for the limit before anything was done to them.
             self.num_faults, self.was_busy = 0, True
-            job.wait_for(lambda: all(map(job.has_ended, range(job.size))), "not all ranks report that they cannot begin")
-            assert all(job.lines(rank)[-1].startswith("error ") for rank in range(job.size)), "a job that cannot begin goes on"
+            self.stop()
+            self.judge_results()
             return
         time.sleep(self.pauses[0])
         self.strike()
@@ -151,10 +151,13 @@ class Trial:
             seen = {rank: len(job.lines(rank)) for rank in self.survivors}
             job.wait_for(lambda: all(job.has_run(rank, seen[rank] + 8) for rank in self.survivors), "the others do not go on")
         self.make_up()
-        with open(os.path.join(job.folder, "stop"), "w", encoding="utf-8"):
-            pass
-        job.wait_for(lambda: all(map(job.has_ended, range(job.size))), "ranks do not end")
+        self.stop()
         self.judge()
+
+    def stop(self):
+        with open(os.path.join(self.job.folder, "stop"), "w", encoding="utf-8"):
+            pass
+        self.job.wait_for(lambda: all(map(self.job.has_ended, range(self.job.size))), "ranks do not end")
 
     def strike(self):
         job = self.job
@@ -175,7 +178,8 @@ class Trial:
         if self.kind == "stop":
             self.job.ranks[self.victims[0]].send_signal(signal.SIGCONT)
 
-    def judge(self):
+    def judge_results(self):
+        """All results are right, and all ranks name the same members for them."""
         job = self.job
         lines = [job.lines(rank) for rank in range(job.size)]
         between = {}
@@ -185,6 +189,11 @@ class Trial:
             for operation, members in operations(lines[rank]).items():
                 known = between.setdefault(operation, members)
                 assert known == members, "operation %d: rank %d names %s, another one %s" % (operation, rank, members, known)
+        return lines
+
+    def judge(self):
+        job = self.job
+        lines = self.judge_results()
         ends = {rank: lines[rank][-1] for rank in self.survivors}
         finished = [rank for rank in self.survivors if ends[rank] == "finished"]
         if self.mode == "report":
@@ -260,9 +269,7 @@ def main():
     if is_private:
         # What killed processes have left there is removed by the next job.
         last = Trial(os.path.realpath(options.program), "shm", random.Random(1), options.limit, None)
-        with open(os.path.join(last.job.folder, "stop"), "w", encoding="utf-8"):
-            pass
-        last.job.wait_for(lambda: all(map(last.job.has_ended, range(last.job.size))), "a job without faults does not end")
+        last.stop()
         ends = {last.job.lines(rank)[-1] for rank in range(last.job.size)}
         last.job.end()
         assert ends == {"finished"}, "a job without faults: %s" % ends
