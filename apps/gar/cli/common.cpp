@@ -8,10 +8,13 @@
 #include <cstdio>
 #include <numeric>
 
+#include "apps/gar/cli/environment.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/limits.hpp"
+#include "gar/measure/launch.hpp"
 #include "gar/topology.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -136,7 +139,25 @@ void on_run(CLI::App& verb, Context& context, std::function<int()> action) {
 
 void take_command(CLI::App& verb, Context& context) { context.runs_command = &verb; }
 
+namespace {
+
+/// The variables that all verbs read. All ranks of a job see the same error; one of them says it.
+int check_common_environment(const Context& context) {
+  try {
+    check_environment([](const EnvironmentVariable& variable) { return variable.reader == EnvironmentReader::kAll; });
+    return kExitOk;
+  } catch (...) {
+    const Failure failure = describe_failure(std::current_exception());
+    const std::optional<MpiJob> job = current_mpi_job();
+    if (!job || job->rank == 0) print_error(context, failure.message);
+    return failure.code;
+  }
+}
+
+}  // namespace
+
 int run_verb(const Context& context) {
+  if (const int code = check_common_environment(context); code != kExitOk) return code;
   try {
     const int code = context.run();
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -314,8 +335,12 @@ void set_examples(CLI::App& app, const std::vector<Example>& examples) {
   app.footer(footer);
 }
 
-const std::vector<std::string>& builtin_topology_names() {
-  static const std::vector<std::string> kNames(builtin_topologies().begin(), builtin_topologies().end());
+const std::vector<std::string>& topology_names() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> out(builtin_topologies().begin(), builtin_topologies().end());
+    out.insert(out.end(), shipped_topologies().begin(), shipped_topologies().end());
+    return out;
+  }();
   return kNames;
 }
 

@@ -22,6 +22,7 @@
 #include <system_error>
 #include <vector>
 
+#include "apps/gar/cli/environment.hpp"
 #include "apps/gar/cli/interrupt.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/page.hpp"
@@ -371,6 +372,7 @@ DemoAnswer on_simulator(const Screen& screen, ReportPage* page) {
 
 int run(const std::string& place, const std::string& html, const Context& context) {
   check_writable("--html", html);
+  check_environment(is_read_by_ranks);
   ReportPage report("AllReduce on this machine: what gar demo has measured");
   ReportPage* const page = html.empty() ? nullptr : &report;
   const InterruptGuard guard;
