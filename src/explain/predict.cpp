@@ -74,7 +74,9 @@ std::string rank_words(const Topology& topology, const PredictAnswer& answer) {
       return fmt::format("{} for {:.4g} to {:.4g} servers{}", flips.around, flips.searched_from, flips.searched_to,
                          but);
     }
-    return choices(flips, flips.around, 1, [](double ranks) { return fmt::format("{:.4g} servers", ranks); }) + but;
+    const std::string ranges =
+        choices(flips, flips.around, 1, [](double ranks) { return fmt::format("{:.4g} servers", ranks); });
+    return fmt::format("{}{}", ranges, but);
   }
   if (servers_per_switch(topology) == 0) return "not varied, because the lowest switches differ";
   return answer.rank_flips ? "not varied for so many servers"

@@ -62,15 +62,14 @@ class RankSearch {
   }
 
   Flips run() {
-    std::int64_t first = here_;
-    while (is_power(first)) ++first;
-    if (!is_in_reach(first)) first = here_;
+    const std::int64_t first = start();
     Flips out;
     out.around = best(first);
     out.below = flip({first, out.around}, -1, out.searched_from);
     out.above = flip({first, out.around}, +1, out.searched_to);
+    if (!(out.searched_from < out.searched_to)) return out;
     for (std::int64_t servers = 1; is_in_reach(servers); ++servers) {
-      if (!is_power(servers) || servers * num_switches_ < 4) continue;  // two ranks do the same with every algorithm
+      if (!is_power(servers)) continue;
       const std::string& expected = out.best_at(static_cast<double>(servers * num_switches_));
       if (is_better(best(servers), expected, servers)) {
         out.exceptions.push_back({static_cast<double>(servers * num_switches_), best(servers)});
@@ -80,9 +79,21 @@ class RankSearch {
   }
 
  private:
+  /// Where it was asked, or the next number where that is a power of two at which what is best is best nowhere nearby.
+  std::int64_t start() {
+    if (!is_power(here_) || !is_in_reach(here_)) return here_;
+    std::int64_t before = here_ - 1;
+    while (is_power(before)) --before;
+    std::int64_t after = here_ + 1;
+    while (is_power(after)) ++after;
+    const bool is_alone =
+        (before * num_switches_ < 2 || best(before) != best(here_)) && is_in_reach(after) && best(after) != best(here_);
+    return is_alone ? after : here_;
+  }
+
   [[nodiscard]] bool is_power(std::int64_t servers) const {
     const auto ranks = static_cast<std::uint64_t>(servers * num_switches_);
-    return ranks > 1 && std::has_single_bit(ranks);
+    return ranks > 2 && std::has_single_bit(ranks);  // two ranks do the same with every algorithm
   }
   [[nodiscard]] bool is_in_reach(std::int64_t servers) const {
     return servers <= 2 * here_ + 32 && servers * num_switches_ <= kMaxServersTried;

@@ -78,6 +78,10 @@ std::string list_words(const Topology& topology) {
 
 // Every network that has a name, and the generators.
 int show_list(const Context& context) {
+  if (context.json) {
+    print(topology_list_document());
+    return kExitOk;
+  }
   if (context.csv) print(csv_line({"name", "servers", "switches"}));
   Table table({{"name"}, {"servers", true}, {"what"}});
   for (const std::string& name : topology_names()) {
@@ -104,6 +108,10 @@ int show_list(const Context& context) {
 
 // The names that files and generators know, and where their figures are from.
 int show_classes(const Context& context) {
+  if (context.json) {
+    print(network_classes_document());
+    return kExitOk;
+  }
   if (context.csv) {
     print(csv_line({"name", "kind", "bytes_per_s", "latency_s", "adds_per_s", "source"}));
     for (const NetworkClass& c : network_classes()) {
@@ -288,16 +296,15 @@ void add_topo(CLI::App& program, Context& context) {
   set_examples(check_verb, {{"a file", "gar topo check network.json"}});
   on_run(check_verb, context, [args, &context] { return check(*args, context); });
 
-  CLI::App& list_verb = *topo.add_subcommand("list", "Print the names of networks that gar knows, and the generators");
-  add_color_option(list_verb, context);
-  list_verb.add_flag("--csv", context.csv, "Print comma-separated values with all digits");
+  CLI::App& list_verb =
+      add_verb(topo, "list", "Print the names of networks that gar knows, and the generators", context);
+  add_csv_option(list_verb, context);
   set_examples(list_verb, {{"what can stand behind -t", "gar topo list"}});
   on_run(list_verb, context, [&context] { return show_list(context); });
 
   CLI::App& classes_verb =
-      *topo.add_subcommand("classes", "Print the links and memories that files and generators know");
-  add_color_option(classes_verb, context);
-  classes_verb.add_flag("--csv", context.csv, "Print comma-separated values with all digits");
+      add_verb(topo, "classes", "Print the links and memories that files and generators know", context);
+  add_csv_option(classes_verb, context);
   set_examples(classes_verb, {{"the names for a network", "gar topo classes"}});
   on_run(classes_verb, context, [&context] { return show_classes(context); });
 
