@@ -176,7 +176,7 @@ expect 7 '-n
 2' '' --mpi openmpi --min-bytes 0 srun -n 2
 ! grep -q warning "$work/err" || fail "a failure is warned about"
 # Then --check has compared nothing, and does not pass for a success; --compare warns. Ranks may be on other hosts alone.
-expect 1 '' 'was not reached' --check mpirun.none -n 2 ./p
+expect 1 '' 'no rank on this host was reached' --check mpirun.none -n 2 ./p
 grep -q 'so nothing was compared' <(in_one_line "$work/err") || fail "it is not said that nothing was compared"
 expect 0 '' 'so nothing was compared' --compare mpirun.none -n 2 ./p
 GAR_CHECK=1 expect 1 '' 'so nothing was compared' mpirun.none -n 2 ./p
@@ -184,9 +184,9 @@ GAR_DISABLE=1 expect 1 '' 'GAR_DISABLE=1 in the environment, so nothing was comp
 PMI_RANK=0 PMI_SIZE=2 expect 1 '' 'rank 0 was not reached' --check nothing
 for elsewhere in '-H a,b' '--hostfile hosts' '-machinefile hosts'; do
   # shellcheck disable=SC2086
-  expect 0 '' 'was not reached' --check mpirun.none $elsewhere -n 2 ./p
+  expect 0 '' 'ranks on other hosts say for themselves' --check mpirun.none $elsewhere -n 2 ./p
 done
-SLURM_JOB_ID=7 expect 0 '' 'was not reached' --check mpirun.none -n 2 ./p
+SLURM_JOB_ID=7 expect 0 '' 'ranks on other hosts say for themselves' --check mpirun.none -n 2 ./p
 # A launcher whose ranks leave signs: reached, and compared or not.
 cat >"$work/bin/mpirun.signs" <<'END'
 #!/bin/bash

@@ -336,14 +336,13 @@ int judge(const Launcher& launcher, const std::vector<std::string>& command, con
   if (is_set(environment::kDisable)) {
     if (compares) print_failure(fmt::format("warning: {}=1 in the environment{}", environment::kDisable.name, also));
   } else if (!sign.is_reached()) {
-    const bool is_rank = launcher.way == Way::kBecome;
-    print_failure(fmt::format(
-        "warning: {}: the program has not called MPI_Init, is linked statically, or something on the way to "
-        "it drops LD_PRELOAD{}{}",
-        is_rank ? "rank 0 was not reached" : "no rank on this host was reached",
-        is_rank ? "" : " (ranks on other hosts say for themselves what they did)",
-        may_start_elsewhere(launcher, command) ? "" : also));
-    if (may_start_elsewhere(launcher, command)) return kExitOk;
+    const bool is_elsewhere = may_start_elsewhere(launcher, command);
+    print_failure(
+        fmt::format("warning: {}: the program has not called MPI_Init, is linked statically, or something on the way "
+                    "to it drops LD_PRELOAD{}",
+                    launcher.way == Way::kBecome ? "rank 0 was not reached" : "no rank on this host was reached",
+                    is_elsewhere ? " (ranks on other hosts say for themselves what they did)" : also));
+    if (is_elsewhere) return kExitOk;
   } else if (compares && !sign.has_compared()) {
     print_failure(fmt::format("warning: nothing was compared with {}'s own{}; the lines above say why",
                               title(launcher.library), checks ? ", so the exit code is 1" : ""));
