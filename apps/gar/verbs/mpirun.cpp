@@ -403,9 +403,8 @@ void add_mpirun(CLI::App& program, Context& context) {
   verb.add_option("--algo", args->algo, "One algorithm for everything; auto (default): the fastest for each size")
       ->type_name("A");
   verb.add_option("--min-bytes", args->min_bytes, "Leave shorter vectors to the MPI library")->type_name("SIZE");
-  verb.add_flag(
-      "--check", args->check,
-      "Compare every call with the MPI library's own; a difference fails the job, and so does nothing to compare");
+  verb.add_flag("--check", args->check,
+                "Compare every call with the MPI library's own; a difference, or nothing to compare, fails the job");
   verb.add_flag("--compare", args->compare,
                 "Run every call here and in the MPI library, in turns; print both times for each size");
   verb.add_flag("--debug", args->debug, "Say which plans run, and print a table of all calls at the end");
