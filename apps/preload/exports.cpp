@@ -13,7 +13,6 @@
 #include "apps/preload/exports.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,6 +29,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "apps/preload/sign.hpp"
 #include "gar/environment.hpp"
 #include "gar/mpi_library.hpp"
 
@@ -195,26 +195,8 @@ const Hooks* attach_rest(const std::string& version) {
   return attach(look_up, version.c_str());
 }
 
-/// Tells the gar mpirun that has started this rank, on this host, that its program is reached. GAR_MPIRUN names a file
-/// in the memory of that command, "PID.FD.TOKEN". Of another process there is none with that token.
-void leave_sign() {
-  const char* value = secure_getenv(gar::environment::kMpirun.name);
-  std::array<char, 33> token{};
-  int process = 0;
-  int file = 0;
-  if (value == nullptr || std::sscanf(value, "%d.%d.%32[0-9a-f]", &process, &file, token.data()) != 3) return;
-  const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(file);
-  std::array<char, 128> target{};
-  if (readlink(path.c_str(), target.data(), target.size() - 1) < 0) return;
-  if (target.data() != "/memfd:gar-mpirun-" + std::string(token.data()) + " (deleted)") return;
-  const int sign = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (sign < 0) return;
-  [[maybe_unused]] const auto written = write(sign, "+", 1);
-  close(sign);
-}
-
 Start load_rest() {
-  leave_sign();
+  gar::preload::leave_sign(gar::preload::Sign::kReached);
   const std::string version = version_of_mpi();
   Start out{gar::mpi_library_of(version), {}};
   try {

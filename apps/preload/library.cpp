@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "apps/preload/real.hpp"
+#include "apps/preload/sign.hpp"
 #include "gar/environment.hpp"
 #include "gar/format.hpp"
 #include "gar/mpi_library.hpp"
@@ -362,14 +363,20 @@ bool Library::stop() {
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (settings_.reports && rank_ == 0) say(statistics_.table(mpi_name_, size));
-  if (settings_.compares && rank_ == 0) say(statistics_.turns_table(mpi_name_));
-  if (settings_.closes && !settings_.reports && rank_ == 0)
-    say(statistics_.closing_line(mpi_name_, settings_.compares));
-  if (!settings_.checks) return false;
+  const bool closes = settings_.closes && !settings_.reports && rank_ == 0;
+  if (!settings_.checks) {
+    if (closes) say(statistics_.closing_line(mpi_name_, false));
+    return false;
+  }
   const auto num_differences = all_reduce_politely(MPI_COMM_WORLD, num_differences_.load(), MPI_SUM);
   const auto num_checked = all_reduce_politely(MPI_COMM_WORLD, num_checked_.load(), MPI_SUM);
+  if (num_checked > 0) leave_sign(Sign::kCompared);
+  if (settings_.compares && num_checked > 0 && rank_ == 0) say(statistics_.turns_table(mpi_name_));
+  if (closes) say(statistics_.closing_line(mpi_name_, settings_.compares));
   if (rank_ == 0) {
-    say(fmt::format("GAR_CHECK: {} calls compared on {} ranks, {} differences", num_checked, size, num_differences));
+    say(num_checked > 0 ? fmt::format("GAR_CHECK: {} calls compared on {} ranks, {} differences", num_checked, size,
+                                      num_differences)
+                        : fmt::format("warning: GAR_CHECK: nothing was compared on {} ranks", size));
     if (num_differences > 0) await_reader();
   }
   barrier_politely(MPI_COMM_WORLD);  // no rank ends the job before that is written

@@ -391,23 +391,12 @@ class Communicator {
                   "`in` and `out` must have elements of the same type");
     static_assert(!std::is_const_v<typename decltype(to)::element_type>,
                   "the result needs elements that are not const");
-    const auto num_ranks = static_cast<std::size_t>(size());
-    if constexpr (kWhat == Collective::kReduceScatter) {
-      require(from.size() == to.size() * num_ranks, "reduce_scatter: `in` must be size() times as long as `out`");
-    } else if constexpr (kWhat == Collective::kAllGather) {
-      require(to.size() == from.size() * num_ranks, "all_gather: `out` must be size() times as long as `in`");
-    } else {
-      require(from.size() == to.size(), "all_reduce: `in` and `out` must have the same size");
-    }
+    check_lengths(kWhat, from.size(), to.size());
     const std::size_t count = kWhat == Collective::kReduceScatter ? to.size() : from.size();
     return {kWhat, from.data(), to.data(), static_cast<std::int64_t>(count), data_type_of<Element>(), op};
   }
   Request make_request(const CollectiveCall& call, Completion on_complete);
-  static void require(bool condition, const char* message) {
-    if (!condition) {
-      throw InvalidArgument(message);
-    }
-  }
+  void check_lengths(Collective what, std::size_t in, std::size_t out) const;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -44,6 +44,10 @@ struct WrittenTopology {
 };
 /// Schema "gar.topo-convert/1": where it was written to, or the text itself.
 std::string topology_written_document(const WrittenTopology& written);
+/// Schema "gar.topo-list/1": the networks that have names, and the generators.
+std::string topology_list_document();
+/// Schema "gar.topo-classes/1": the links and memories that files and generators know.
+std::string network_classes_document();
 
 /// Schema "gar.predict/1"; `correction` is that of a profile for this size, where there is one.
 std::string predict_document(const Topology& topology, const VectorSize& size, const ModelOptions& options,

@@ -15,6 +15,9 @@ namespace gar {
 /// Where a variable is read.
 enum class EnvironmentReader { kAll, kRuntime, kPreload, kTests, kInternal };
 
+/// What its value is.
+enum class EnvironmentValue { kText, kFlag, kWhole, kNumber };
+
 /// An environment variable: what it is called, what it accepts and what it does.
 struct EnvironmentVariable {
   const char* name = "";                                   ///< "GAR_ALGO"
@@ -24,6 +27,7 @@ struct EnvironmentVariable {
   const char* sentence = "";                               ///< what it does
   double least = 0;                                        ///< smallest accepted value of a number
   double most = 0;                                         ///< largest accepted value of a number
+  EnvironmentValue value = EnvironmentValue::kText;        ///< kText: only who reads it can tell what is right
 };
 
 namespace environment {
@@ -81,7 +85,8 @@ inline constexpr EnvironmentVariable kLimit{.name = "GAR_LIMIT",
                                             .otherwise = "1",
                                             .sentence = detail::kLimitSentence.text,
                                             .least = 1e-6,
-                                            .most = 1e6};
+                                            .most = 1e6,
+                                            .value = EnvironmentValue::kNumber};
 /// GAR_INPUT_TIMEOUT: seconds of silence after which a pipe counts as dead.
 inline constexpr EnvironmentVariable kInputTimeout{
     .name = "GAR_INPUT_TIMEOUT",
@@ -94,7 +99,8 @@ inline constexpr EnvironmentVariable kInputTimeout{
         "has nobody who writes to it, is an error; so is a pipe that is named as an output file and that nobody reads "
         "for this long. Standard input, written as `-`, and standard output may take as long as they like.",
     .least = 1e-3,
-    .most = 1e9};
+    .most = 1e9,
+    .value = EnvironmentValue::kNumber};
 
 /// GAR_ALGO: the algorithm that runs.
 inline constexpr EnvironmentVariable kAlgo{
@@ -117,7 +123,8 @@ inline constexpr EnvironmentVariable kTimeout{
     .otherwise = "`timeout_s` of the options, 30",
     .sentence = "A peer that is silent for this long is an error on every rank. It wins over the options.",
     .least = 1e-3,
-    .most = 1e9};
+    .most = 1e9,
+    .value = EnvironmentValue::kNumber};
 /// GAR_STAGING: bytes of shared memory for each rank.
 inline constexpr EnvironmentVariable kStaging{
     .name = "GAR_STAGING",
@@ -125,7 +132,8 @@ inline constexpr EnvironmentVariable kStaging{
     .otherwise = "chosen from the caches of the machine",
     .sentence = "Shared memory that each rank stages its data in. `staging_bytes` of the options wins over it.",
     .least = 1024,
-    .most = 1e12};
+    .most = 1e12,
+    .value = EnvironmentValue::kNumber};
 /// GAR_MAX_SENDERS: how many ranks may send to a rank at the same time.
 inline constexpr EnvironmentVariable kMaxSenders{
     .name = "GAR_MAX_SENDERS",
@@ -133,7 +141,8 @@ inline constexpr EnvironmentVariable kMaxSenders{
     .otherwise = "by the links with incast",
     .sentence = "Over MPI and TCP: how many ranks may send to a rank at the same time.",
     .least = 0,
-    .most = kMostInt};
+    .most = kMostInt,
+    .value = EnvironmentValue::kWhole};
 /// GAR_STORE: where the ranks of a TCP job find each other.
 inline constexpr EnvironmentVariable kStore{
     .name = "GAR_STORE",
@@ -180,7 +189,8 @@ inline constexpr EnvironmentVariable kExplore{
         "1: AllReduces of a size class are run in several ways in turns, over MPI also with the MPI library's own "
         "function, and the fastest stays. 0: the model's choice runs. `explores` of the options wins over it; `gar "
         "bench` "
-        "and `gar fit` take 1 only if it is set."};
+        "and `gar fit` take 1 only if it is set.",
+    .value = EnvironmentValue::kFlag};
 /// GAR_DECISIONS: where decisions are kept.
 inline constexpr EnvironmentVariable kDecisions{
     .name = "GAR_DECISIONS",
@@ -193,14 +203,16 @@ inline constexpr EnvironmentVariable kDisable{.name = "GAR_DISABLE",
                                               .reader = EnvironmentReader::kPreload,
                                               .accepted = "0 or 1",
                                               .otherwise = "0",
-                                              .sentence = "1: everything is left to the MPI library."};
+                                              .sentence = "1: everything is left to the MPI library.",
+                                              .value = EnvironmentValue::kFlag};
 /// GAR_CHECK: compares results with those of the MPI library.
 inline constexpr EnvironmentVariable kCheck{
     .name = "GAR_CHECK",
     .reader = EnvironmentReader::kPreload,
     .accepted = "0 or 1",
     .otherwise = "0",
-    .sentence = "1: every call that is taken over is also made with the MPI library's own function, and compared."};
+    .sentence = "1: every call that is taken over is also made with the MPI library's own function, and compared.",
+    .value = EnvironmentValue::kFlag};
 /// GAR_COMPARE: measures calls here and in the MPI library, in turns.
 inline constexpr EnvironmentVariable kCompare{
     .name = "GAR_COMPARE",
@@ -209,7 +221,8 @@ inline constexpr EnvironmentVariable kCompare{
     .otherwise = "0",
     .sentence =
         "1: every blocking call that is taken over, up to 256 MiB, runs here and in the MPI library, in turns. Results "
-        "are compared as with `GAR_CHECK=1`, and a table at the end has the times of both."};
+        "are compared as with `GAR_CHECK=1`, and a table at the end has the times of both.",
+    .value = EnvironmentValue::kFlag};
 /// GAR_MIN_BYTES: the smallest vector that is taken over from the MPI library.
 inline constexpr EnvironmentVariable kMinBytes{
     .name = "GAR_MIN_BYTES",
@@ -218,7 +231,8 @@ inline constexpr EnvironmentVariable kMinBytes{
     .otherwise = "256; for `MPI_Iallreduce` 65536, or under MPICH no limit: all are left to it",
     .sentence = "Vectors with fewer bytes, all blocks together, are left to the MPI library.",
     .least = 0,
-    .most = kMostWhole};
+    .most = kMostWhole,
+    .value = EnvironmentValue::kWhole};
 /// GAR_THREADS: whether MPI is asked for several threads.
 inline constexpr EnvironmentVariable kThreads{
     .name = "GAR_THREADS",
@@ -227,7 +241,8 @@ inline constexpr EnvironmentVariable kThreads{
     .otherwise = "0",
     .sentence =
         "1: MPI is asked for several threads, which `MPI_Iallreduce` needs to be taken over, and which makes every "
-        "call of MPI a little slower. 0: `MPI_Iallreduce` is left alone, unless the program asks for them itself."};
+        "call of MPI a little slower. 0: `MPI_Iallreduce` is left alone, unless the program asks for them itself.",
+    .value = EnvironmentValue::kFlag};
 
 /// GAR_FAKE_HOSTS: how many pretended hosts each host is divided into.
 inline constexpr EnvironmentVariable kFakeHosts{
@@ -239,7 +254,8 @@ inline constexpr EnvironmentVariable kFakeHosts{
         "Over MPI and TCP: the ranks of every host are divided into this many pretended hosts of consecutive ranks. It "
         "changes plans and transports, not results.",
     .least = 1,
-    .most = kMostInt};
+    .most = kMostInt,
+    .value = EnvironmentValue::kWhole};
 /// GAR_BENCH_STARTED: marks the ranks of an mpirun that `gar` has started.
 inline constexpr EnvironmentVariable kStarted{.name = "GAR_BENCH_STARTED",
                                               .reader = EnvironmentReader::kInternal,
@@ -272,6 +288,10 @@ std::string text(const EnvironmentVariable& variable);
 std::optional<bool> flag(const EnvironmentVariable& variable);
 std::optional<std::int64_t> whole_number(const EnvironmentVariable& variable);  ///< from `least` to `most`
 std::optional<double> number(const EnvironmentVariable& variable);              ///< finite, from `least` to `most`
+
+/// Throws the same when it is set to something else than what is accepted, as far as its EnvironmentValue tells. For
+/// programs that read it later, when work has begun.
+void check(const EnvironmentVariable& variable);
 
 /// "GAR_DEBUG=x in the environment: expected ...", as an InvalidArgument.
 [[noreturn]] void refuse(const EnvironmentVariable& variable, std::string_view value);

@@ -40,6 +40,16 @@ struct Flips {
   std::optional<Flip> above;  ///< the nearest change towards larger values; empty: none was found
   double searched_from = 0;   ///< the lower end of the range in which flips were looked for
   double searched_to = 0;     ///< the upper end of that range
+  /// What is best between the two. Of numbers of ranks, whose ranges are those of all numbers but powers of two: around
+  /// where it was asked. Empty for sizes.
+  std::string around = {};
+  /// Numbers of ranks of which that is not true, all of them powers of two: where, and what is best there.
+  std::vector<Flip> exceptions = {};
+  /// What is best at that number of ranks, as far as the ranges go.
+  [[nodiscard]] const std::string& best_at(double ranks) const {
+    if (below && ranks <= below->at) return below->algorithm;
+    return above && ranks >= above->at ? above->algorithm : around;
+  }
 };
 
 /// Prices that several parts of one answer share; src/planner/flat_prices.hpp.
@@ -87,8 +97,8 @@ std::optional<Topology> with_servers_per_switch(const Topology& topology, std::i
 /// Servers below each lowest switch in that sense; 0 when they differ.
 std::int64_t servers_per_switch(const Topology& topology);
 
-/// The numbers of ranks (servers per lowest switch varied) at which another kind of algorithm becomes best; empty
-/// when the lowest switches differ.
+/// The numbers of ranks (servers per lowest switch varied) at which another kind of algorithm becomes best, and the
+/// powers of two at which something else is; empty when the lowest switches differ.
 std::optional<Flips> rank_flips(const Topology& topology, const std::vector<AlgorithmSpec>& algorithms,
                                 double size_floats, const ModelOptions& options = {});
 

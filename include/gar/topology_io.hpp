@@ -23,6 +23,10 @@ void write_topology_dot(const Topology& topology, std::ostream& out);
 /// otherwise a built-in name or a generator. Of a profile file, this is the topology that was measured.
 Topology load_topology(const std::string& spec_or_path);
 
+/// The names of the files of data/topologies, which are known wherever the library runs, without those of
+/// builtin_topologies(), in alphabetical order.
+std::span<const std::string_view> shipped_topologies();
+
 /// A format that networks are imported from.
 struct TopologyReader {
   std::string_view name;                      ///< for `--format`: "gar-json"

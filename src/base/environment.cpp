@@ -51,4 +51,20 @@ std::optional<double> number(const EnvironmentVariable& variable) {
   return out;
 }
 
+void check(const EnvironmentVariable& variable) {
+  switch (variable.value) {
+    case EnvironmentValue::kText:
+      return;
+    case EnvironmentValue::kFlag:
+      (void)flag(variable);
+      return;
+    case EnvironmentValue::kWhole:
+      (void)whole_number(variable);
+      return;
+    case EnvironmentValue::kNumber:
+      (void)number(variable);
+      return;
+  }
+}
+
 }  // namespace gar::environment

@@ -26,6 +26,14 @@ Json flips_json(const Flips& flips, const char* unit, double scale) {
   return out;
 }
 
+Json rank_flips_json(const Flips& flips) {
+  Json out = flips_json(flips, "ranks", 1);
+  out["best"] = flips.around;
+  out["exceptions"] = Json::array();
+  for (const Flip& flip : flips.exceptions) out["exceptions"].push_back(flip_json(flip, "ranks", 1));
+  return out;
+}
+
 Json row_json(const PredictRow& row, const std::optional<SizeCorrection>& correction) {
   Json out;
   out["algorithm"] = row.algorithm();
@@ -71,7 +79,7 @@ std::string predict_document(const Topology& topology, const VectorSize& size, c
   flips["among"] = "flat algorithms";
   flips["best"] = answer.flat_best.empty() ? Json(nullptr) : Json(answer.flat_best);
   flips["count"] = flips_json(answer.size_flips, "count", elements_per_float);
-  flips["ranks"] = answer.rank_flips ? flips_json(*answer.rank_flips, "ranks", 1) : Json(nullptr);
+  flips["ranks"] = answer.rank_flips ? rank_flips_json(*answer.rank_flips) : Json(nullptr);
   return documents::text_of(document);
 }
 

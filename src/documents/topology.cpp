@@ -1,10 +1,14 @@
 // Topologies as documents.
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "documents/json.hpp"
 #include "gar/documents.hpp"
 #include "gar/explain_topology.hpp"
+#include "gar/network_words.hpp"
 #include "gar/shapes.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar {
 namespace {
@@ -119,6 +123,44 @@ std::string topology_written_document(const WrittenTopology& written) {
   } else {
     document["path"] = written.path;
     document["bytes"] = written.text.size();
+  }
+  return documents::text_of(document);
+}
+
+std::string topology_list_document() {
+  Json document = documents::begin("gar.topo-list/1");
+  document["networks"] = Json::array();
+  for (const std::span<const std::string_view> names : {builtin_topologies(), shipped_topologies()}) {
+    for (const std::string_view name : names) {
+      const Topology topology = load_topology(std::string(name));
+      Json one;
+      one["name"] = name;
+      one["is_paper"] = is_builtin_topology(name);
+      one["num_servers"] = topology.num_servers();
+      one["num_switches"] = topology.num_switches();
+      one["levels"] = topology.height(topology.root());
+      document["networks"].push_back(one);
+    }
+  }
+  document["generators"] = Json::array();
+  for (const TopologyGenerator& generator : topology_generators()) {
+    document["generators"].push_back({{"form", generator.form}, {"example", generator.example}});
+  }
+  return documents::text_of(document);
+}
+
+std::string network_classes_document() {
+  Json document = documents::begin("gar.topo-classes/1");
+  document["classes"] = Json::array();
+  for (const NetworkClass& c : network_classes()) {
+    Json one;
+    one["name"] = c.name;
+    one["kind"] = c.is_link ? "link" : "memory";
+    one["bytes_per_s"] = c.is_link ? c.bandwidth / 8 : c.bandwidth;
+    if (c.is_link) one["latency_s"] = c.latency;
+    if (!c.is_link) one["adds_per_s"] = c.adds_per_s;
+    one["source"] = c.source;
+    document["classes"].push_back(one);
   }
   return documents::text_of(document);
 }

@@ -1,7 +1,11 @@
 // Who wins over whom, and where a choice changes, in words.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "gar/explain.hpp"
 #include "gar/format.hpp"
@@ -19,6 +23,24 @@ std::string choices(const Flips& flips, const std::string& here, double step, co
   if (flips.above)
     return out + fmt::format("{} up to {}, {} above", here, show(flips.above->at - step), flips.above->algorithm);
   return out + fmt::format("{} above", here);
+}
+
+// "; but rhd at 16, 32, 64 servers (powers of two)"; nothing where there are no exceptions.
+std::string exception_words(const std::vector<Flip>& exceptions) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // in the order of the numbers
+  for (const Flip& flip : exceptions) {
+    const auto known =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == flip.algorithm; });
+    auto& group = known == groups.end() ? groups.emplace_back(flip.algorithm, std::vector<std::string>{}) : *known;
+    group.second.push_back(fmt::format("{:.0f}", flip.at));
+  }
+  std::vector<std::string> words;
+  for (const auto& [algorithm, numbers] : groups) {
+    words.push_back(fmt::format("{} at {}", algorithm, fmt::join(numbers, ", ")));
+  }
+  if (words.empty()) return "";
+  return fmt::format("; but {} servers ({})", fmt::join(words, "; "),
+                     exceptions.size() == 1 ? "a power of two" : "powers of two");
 }
 
 bool is_same_everywhere(const Flips& flips) { return !flips.below && !flips.above; }
@@ -47,11 +69,14 @@ std::string size_words(const Flips& flips, const std::string& here) {
 std::string rank_words(const Topology& topology, const PredictAnswer& answer) {
   if (answer.rank_flips && answer.rank_flips->searched_from < answer.rank_flips->searched_to) {
     const Flips& flips = *answer.rank_flips;
-    const std::string here = answer.flat_best.substr(0, answer.flat_best.find(':'));
+    const std::string but = exception_words(flips.exceptions);
     if (is_same_everywhere(flips)) {
-      return fmt::format("{} for {:.4g} to {:.4g} servers", here, flips.searched_from, flips.searched_to);
+      return fmt::format("{} for {:.4g} to {:.4g} servers{}", flips.around, flips.searched_from, flips.searched_to,
+                         but);
     }
-    return choices(flips, here, 1, [](double ranks) { return fmt::format("{:.4g} servers", ranks); });
+    const std::string ranges =
+        choices(flips, flips.around, 1, [](double ranks) { return fmt::format("{:.4g} servers", ranks); });
+    return fmt::format("{}{}", ranges, but);
   }
   if (servers_per_switch(topology) == 0) return "not varied, because the lowest switches differ";
   return answer.rank_flips ? "not varied for so many servers"

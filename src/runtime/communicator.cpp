@@ -118,6 +118,22 @@ Request Communicator::start_move(const MovementCall& call, Completion on_complet
   return request;
 }
 
+void Communicator::check_lengths(Collective what, std::size_t in, std::size_t out) const {
+  const auto ranks = static_cast<std::size_t>(size());
+  const std::string lengths = fmt::format("`in` has {} elements and `out` has {}; expected", in, out);
+  if (what == Collective::kReduceScatter && in != out * ranks) {
+    throw InvalidArgument(
+        fmt::format("reduce_scatter: {} {} in `in`, {} for each of the {} ranks", lengths, out * ranks, out, ranks));
+  }
+  if (what == Collective::kAllGather && out != in * ranks) {
+    throw InvalidArgument(
+        fmt::format("all_gather: {} {} in `out`, {} from each of the {} ranks", lengths, in * ranks, in, ranks));
+  }
+  if (what == Collective::kAllReduce && in != out) {
+    throw InvalidArgument(fmt::format("all_reduce: {} the same number", lengths));
+  }
+}
+
 Request Communicator::make_request(const CollectiveCall& call, Completion on_complete) {
   Engine& engine = *impl_->engine;
   engine.check(call);

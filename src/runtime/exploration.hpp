@@ -21,11 +21,10 @@
 #include "runtime/choice.hpp"
 #include "runtime/contest.hpp"
 #include "runtime/native_all_reduce.hpp"
-#include "runtime/transport.hpp"
 #include "runtime/survival/survival.hpp"
+#include "runtime/transport.hpp"
 
 namespace gar {
-
 
 /// Do communicators over MPI, and those of the preload library, explore where nobody says whether they shall?
 inline constexpr bool kExploresOverMpi = true;

@@ -75,8 +75,8 @@ expect 0 "$b/mpirun.o -x GAR_MPIRUN=1 -x GAR_TOPOLOGY=$work/run/profile.json -x 
 expect 3 '' 'net.json: schema: is "gar.topology/1"; expected "gar.profile/2" or "gar.profile/1"' -p net.json -- mpirun.o ./p
 expect 0 "$b/mpirun.o -x GAR_MPIRUN=1 -x GAR_TOPOLOGY=star:4 -x LD_PRELOAD=$ours_o ./p" '' --dry-run -t star:4 -- mpirun.o ./p
 # The caller's settings are handed on, flags win; a library that the caller preloads comes behind ours.
-GAR_TIMEOUT=5 GAR_ALGO='x y' GAR_CHECK=0 LD_PRELOAD='' \
-  expect 0 "$b/mpirun.o -x 'GAR_ALGO=x y' -x GAR_CHECK=1 -x GAR_MPIRUN=1 -x GAR_TIMEOUT=5 -x LD_PRELOAD=$ours_o ./p" '' \
+GAR_TIMEOUT=5 GAR_DECISIONS='x y' GAR_CHECK=0 LD_PRELOAD='' \
+  expect 0 "$b/mpirun.o -x GAR_CHECK=1 -x 'GAR_DECISIONS=x y' -x GAR_MPIRUN=1 -x GAR_TIMEOUT=5 -x LD_PRELOAD=$ours_o ./p" '' \
   --dry-run --check -- mpirun.o ./p
 code=0
 out=$(env LD_PRELOAD=/nowhere/theirs.so "$gar" mpirun --dry-run -- mpirun.o ./p 2>/dev/null) || code=$?
@@ -175,6 +175,40 @@ GAR_DISABLE=1 expect 0 '' '' mpirun.none -n 2 ./p
 expect 7 '-n
 2' '' --mpi openmpi --min-bytes 0 srun -n 2
 ! grep -q warning "$work/err" || fail "a failure is warned about"
+# Then --check has compared nothing, and does not pass for a success; --compare warns. Ranks may be on other hosts alone.
+expect 1 '' 'no rank on this host was reached' --check mpirun.none -n 2 ./p
+grep -q 'so nothing was compared' <(in_one_line "$work/err") || fail "it is not said that nothing was compared"
+expect 0 '' 'so nothing was compared' --compare mpirun.none -n 2 ./p
+GAR_CHECK=1 expect 1 '' 'so nothing was compared' mpirun.none -n 2 ./p
+GAR_DISABLE=1 expect 1 '' 'GAR_DISABLE=1 in the environment, so nothing was compared' --check mpirun.none -n 2 ./p
+PMI_RANK=0 PMI_SIZE=2 expect 1 '' 'rank 0 was not reached' --check nothing
+for elsewhere in '-H a,b' '--hostfile hosts' '-machinefile hosts'; do
+  # shellcheck disable=SC2086
+  expect 0 '' 'ranks on other hosts say for themselves' --check mpirun.none $elsewhere -n 2 ./p
+done
+SLURM_JOB_ID=7 expect 0 '' 'ranks on other hosts say for themselves' --check mpirun.none -n 2 ./p
+# A launcher whose ranks leave signs: reached, and compared or not.
+cat >"$work/bin/mpirun.signs" <<'END'
+#!/bin/bash
+[[ $1 != --version ]] || { echo "mpirun (Open MPI) 4.1.4"; exit 0; }
+for word; do [[ $word != GAR_MPIRUN=* ]] || IFS='=.' read -r _ process file _ <<<"$word"; done
+printf '%s' "${*: -1}" >"/proc/$process/fd/$file"
+END
+chmod +x "$work/bin/mpirun.signs"
+expect 0 '' '' --check mpirun.signs ++
+[[ ! -s $work/err ]] || fail "a check that has compared is warned about"
+expect 1 '' "nothing was compared with Open MPI's own" --check mpirun.signs +
+expect 0 '' "nothing was compared with Open MPI's own" --compare mpirun.signs +
+expect 0 '' '' mpirun.signs +
+[[ ! -s $work/err ]] || fail "what was not asked for is warned about"
+# Variables are looked at before anything is started.
+GAR_TIMEOUT=soon expect 3 '' 'GAR_TIMEOUT=soon in the environment: expected a number of seconds' mpirun.none ./p
+GAR_EXPLORE=yes expect 3 '' 'GAR_EXPLORE=yes in the environment: expected 0 or 1' mpirun.none ./p
+GAR_ALGO=rign expect 3 '' "GAR_ALGO=rign in the environment: unknown algorithm 'rign'" mpirun.none ./p
+GAR_TOPOLOGY=nowhere.json expect 3 '' 'GAR_TOPOLOGY=nowhere.json in the environment: nowhere.json: there is no such file' mpirun.none ./p
+GAR_DEBUG=all expect 3 '' 'GAR_DEBUG=all in the environment: expected INFO, WARN' mpirun.none ./p
+GAR_ALGO=rign GAR_CHECK=7 expect 0 "$b/mpirun.o -x GAR_ALGO=ring -x GAR_CHECK=1 -x GAR_MPIRUN=1 -x LD_PRELOAD=$ours_o ./p" '' \
+  --dry-run --algo ring --check mpirun.o ./p
 # A launcher that does not answer is not waited for.
 expect 2 '' 'which MPI does mpiexec.silent start?' -- mpiexec.silent ./p
 

@@ -33,6 +33,18 @@ for file in share/man/man1/gar.1 share/man/man1/gar-predict.1 share/man/man1/gar
   }
 done
 
+# What the installed documents link to is installed, too.
+python3 - "$work/usr/share/doc/gar" <<'END'
+import pathlib, re, sys
+folder = pathlib.Path(sys.argv[1])
+links = [(page, link) for page in sorted(folder.rglob("*.md"))
+         for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()) if "://" not in link]
+broken = [f"{page.relative_to(folder)} links to {link}, which is not installed" for page, link in links
+          if not (page.parent / link).exists()]
+if len(links) < 100 or broken:
+    sys.exit("\n".join(broken) or f"only {len(links)} links in {folder}")
+END
+
 # The topologies are known by name, wherever one stands.
 (cd / && "$work/usr/bin/gar" topo check mixed-fleet) >/dev/null
 # The installed virtual cluster is found by gar demo; it says what it is.

@@ -36,7 +36,7 @@ for flavour in "${flavours[@]}"; do
 
   # Switched off, nothing is taken over or said.
   if for_this "$flavour"; then
-    GAR_DISABLE=1 runs 0 "$gar" mpirun --check --debug -- "${mpirun[@]}" "$life" single
+    GAR_DISABLE=1 runs 0 "$gar" mpirun --debug -- "${mpirun[@]}" "$life" single
     results_are_right
     ! grep -q '^gar: ' err || fail "$flavour: GAR_DISABLE=1 does not switch off"
   fi
@@ -112,6 +112,23 @@ for flavour in "${flavours[@]}"; do
   # Nothing is reached.
   runs 0 "$gar" mpirun mpirun."$flavour" -n 2 true
   says 'warning: no rank on this host was reached'
+  # Where nothing was compared, a check is none.
+  runs 1 "$gar" mpirun --check mpirun."$flavour" -n 2 true
+  says 'warning: no rank on this host was reached.* so nothing was compared'
+  nothing="^gar: warning: nothing was compared with (Open MPI|MPICH)'s own"
+  runs 1 "$gar" mpirun --check --min-bytes 1GB "${mpirun[@]}" "$life" single
+  results_are_right
+  grep -q '^gar: warning: GAR_CHECK: nothing was compared on 3 ranks$' err || fail "$flavour: the library does not say that it has compared nothing"
+  grep -Eq "$nothing, so the exit code is 1; " err || fail "$flavour: a check of nothing passes in silence"
+  runs 0 "$gar" mpirun --compare --min-bytes 1GB "${mpirun[@]}" "$life" single
+  grep -Eq "$nothing; " err || fail "$flavour: a comparison of nothing passes in silence"
+  if for_this "$flavour"; then
+    runs 1 "$gar" mpirun --check mpirun."$flavour" -n 1 "$life" single
+    grep -Eq "$nothing" err || fail "$flavour: a check of one rank passes"
+    runs 1 "$gar" mpirun --check -t star:7 "${mpirun[@]}" "$life" single
+    results_are_right
+    grep -Eq "$nothing" err || fail "$flavour: a check of a program that runs on its own library passes"
+  fi
   # Every call here and in the MPI library, in turns: the program gets the library's results, both times are printed.
   runs 0 "$gar" mpirun --compare mpirun."$flavour" -n 2 "$(program "$flavour" splits)" 1 1000 20
   results_are_right

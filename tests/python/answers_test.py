@@ -60,6 +60,20 @@ class Documents(unittest.TestCase):
         )
         self.assertEqual(explained.to_dict(), expected)
 
+    def test_what_if(self):
+        words = ["--slow", "rack0=3", "--degrade", "rack1.uplink=0.5"]
+        what_if = {"slow": "rack0=3", "degrade": "rack1.uplink=0.5"}
+        network, common = "tree:2x4", ["-t", "tree:2x4", "--size", "1MB"]
+        answer = gar.predict(network, size="1MB", algorithms="ring,gentree+", what_if=what_if, collective="reduce-scatter")
+        expected = support.gar("predict", *common, "--algo", "ring,gentree+", "--collective", "reduce-scatter", *words)
+        self.assertEqual(answer.to_dict(), expected)
+        self.assertGreater(answer.seconds, gar.predict(network, size="1MB", collective="reduce-scatter").seconds)
+        made = gar.plan(network, size="1MB", what_if=gar.WhatIf(**what_if))
+        self.assertEqual(made.to_dict(), support.gar("plan", *common, *words))
+        self.assertEqual(gar.plan(network, size="1MB", what_if={}).to_dict(), support.gar("plan", *common))
+        bound = gar.lower_bound(network, size="1MB", what_if=what_if)
+        self.assertEqual(bound.seconds, made.lower_bound_seconds)
+
     def test_verify(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "plan.json"
@@ -81,6 +95,11 @@ class Documents(unittest.TestCase):
         expected = support.gar(
             "compare", "-t", "tree:2x4", "--counts", "1e5,1e6", "--algo", "ring,cps", "--background", "rack0.uplink=0.25"
         )
+        self.assertEqual(answer.to_dict(), expected)
+
+    def test_compare_halves(self):
+        answer = gar.compare("tree:2x4", size="1MB", algorithms="ring,cps", collective="allgather")
+        expected = support.gar("compare", "-t", "tree:2x4", "--size", "1MB", "--algo", "ring,cps", "--collective", "allgather")
         self.assertEqual(answer.to_dict(), expected)
 
     def test_topology(self):
@@ -229,6 +248,10 @@ class Errors(unittest.TestCase):
             gar.predict("ss24", count=1, model="best")
         with self.assertRaisesRegex(gar.UsageError, "what_if 'slower'"):
             gar.simulate("ss24", "cps", count=1, what_if={"slower": "0=2"})
+        with self.assertRaisesRegex(gar.InvalidArgument, "jitter is random"):
+            gar.predict("ss24", count=1, what_if={"jitter": 0.1})
+        with self.assertRaisesRegex(gar.InvalidArgument, "rack9"):
+            gar.plan("ss24", count=1, what_if={"slow": "rack9=2"})
         with self.assertRaisesRegex(gar.InvalidArgument, "type int; expected a name"):
             gar.predict(24, count=1)
         with self.assertRaisesRegex(gar.ParseError, "no such file|No such file|cannot"):

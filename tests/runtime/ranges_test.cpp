@@ -98,11 +98,11 @@ TEST(Ranges, SizesThatDoNotFitAreRefusedInWords) {
     const std::vector<float> four(4);
     std::vector<float> three(3);
     EXPECT_EQ(words_of_refusal([&] { comm.all_reduce(four, three); }),
-              "all_reduce: `in` and `out` must have the same size");
+              "all_reduce: `in` has 4 elements and `out` has 3; expected the same number");
     EXPECT_EQ(words_of_refusal([&] { comm.reduce_scatter(four, three); }),
-              "reduce_scatter: `in` must be size() times as long as `out`");
+              "reduce_scatter: `in` has 4 elements and `out` has 3; expected 9 in `in`, 3 for each of the 3 ranks");
     EXPECT_EQ(words_of_refusal([&] { static_cast<void>(comm.prepare_all_gather(four, three)); }),
-              "all_gather: `out` must be size() times as long as `in`");
+              "all_gather: `in` has 4 elements and `out` has 3; expected 12 in `out`, 4 from each of the 3 ranks");
   });
 }
 

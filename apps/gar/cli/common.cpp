@@ -8,10 +8,13 @@
 #include <cstdio>
 #include <numeric>
 
+#include "apps/gar/cli/environment.hpp"
 #include "gar/algorithms.hpp"
 #include "gar/errors.hpp"
 #include "gar/limits.hpp"
+#include "gar/measure/launch.hpp"
 #include "gar/topology.hpp"
+#include "gar/topology_io.hpp"
 
 namespace gar::cli {
 namespace {
@@ -69,6 +72,50 @@ std::string unknown_verb(const CLI::App& app, int argc, const char* const* argv)
   return "";
 }
 
+/// What is before and behind `middle`; nothing where it is not there.
+std::optional<std::pair<std::string, std::string>> split_at(const std::string& text, std::string_view middle) {
+  const std::size_t at = text.find(middle);
+  if (at == std::string::npos) return std::nullopt;
+  return std::pair(text.substr(0, at), text.substr(at + middle.size()));
+}
+
+/// The sentences of CLI11 in the words of this program: what is wrong, and what is expected.
+std::string in_own_words(const std::string& text) {
+  if (const auto flags = split_at(text, " excludes ")) {
+    return fmt::format("{} and {} cannot be used together", flags->first, flags->second);
+  }
+  if (const auto times = split_at(text, ": At Most 1 required but received ")) {
+    return fmt::format("{} is given {} times; expected it once", times->first, times->second);
+  }
+  if (const auto missing = split_at(text, ": 1 required "); missing && missing->second.ends_with(" missing")) {
+    return fmt::format("{} needs a value; expected {} {}", missing->first, missing->first,
+                       missing->second.substr(0, missing->second.size() - std::string_view(" missing").size()));
+  }
+  if (const auto values = split_at(text, " not in {"); values && values->second.ends_with("}")) {
+    if (const auto given = split_at(values->first, ": ")) {
+      std::string expected = values->second.substr(0, values->second.size() - 1);
+      std::replace(expected.begin(), expected.end(), ',', ' ');
+      return fmt::format("{} '{}': expected one of {}", given->first, given->second, expected);
+    }
+  }
+  if (const auto name = split_at(text, " is required"); name && name->second.empty()) {
+    return fmt::format("{} is missing", name->first);
+  }
+  return text;
+}
+
+/// "; did you mean -t ss24?" behind words that nothing takes, where the first of them is a network.
+std::string network_hint(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::Option* option = app.get_option_no_throw("--topology");
+  if (option == nullptr || option->count() > 0 || words.empty() || words.front().starts_with("-")) return "";
+  try {
+    (void)load_topology(words.front());
+    return fmt::format("; did you mean -t {}?", shell_word(words.front()));
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
   if (app.get_require_subcommand_min() > 0) {
     const std::vector<std::string> verbs = visible_verbs(app);
@@ -85,10 +132,11 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int
     for (const CLI::Option* option : app.get_options()) {
       if (!option->get_lnames().empty()) flags.push_back("--" + option->get_lnames().front());
     }
-    return fmt::format("unknown option or argument: {}; expected {}", fmt::join(app.remaining(), " "),
-                       fmt::join(flags, " "));
+    const std::string hint = network_hint(app, app.remaining());
+    return fmt::format("unknown option or argument: {}{}", fmt::join(app.remaining(), " "),
+                       hint.empty() ? fmt::format("; expected {}", fmt::join(flags, " ")) : hint);
   }
-  return error.what();
+  return in_own_words(error.what());
 }
 
 /// How many words of the command line are the program's own (Context::runs_command).
@@ -136,7 +184,25 @@ void on_run(CLI::App& verb, Context& context, std::function<int()> action) {
 
 void take_command(CLI::App& verb, Context& context) { context.runs_command = &verb; }
 
+namespace {
+
+/// The variables that all verbs read. All ranks of a job see the same error; one of them says it.
+int check_common_environment(const Context& context) {
+  try {
+    check_environment([](const EnvironmentVariable& variable) { return variable.reader == EnvironmentReader::kAll; });
+    return kExitOk;
+  } catch (...) {
+    const Failure failure = describe_failure(std::current_exception());
+    const std::optional<MpiJob> job = current_mpi_job();
+    if (!job || job->rank == 0) print_error(context, failure.message);
+    return failure.code;
+  }
+}
+
+}  // namespace
+
 int run_verb(const Context& context) {
+  if (const int code = check_common_environment(context); code != kExitOk) return code;
   try {
     const int code = context.run();
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -162,9 +228,10 @@ void print_note(std::string_view text) { print_message("gar: note: ", text); }
 
 namespace {
 
-// gar help plan: what gar plan --help prints.
+// gar help plan: what gar plan --help prints; gar version: what gar --version does.
 std::vector<const char*> without_help_verb(int argc, const char* const* argv) {
   std::vector<const char*> words(argv, argv + argc);
+  if (argc == 2 && std::string_view(argv[1]) == "version") words[1] = "--version";
   if (argc < 2 || std::string_view(argv[1]) != "help") return words;
   words.erase(words.begin() + 1);
   words.push_back("--help");
@@ -314,8 +381,12 @@ void set_examples(CLI::App& app, const std::vector<Example>& examples) {
   app.footer(footer);
 }
 
-const std::vector<std::string>& builtin_topology_names() {
-  static const std::vector<std::string> kNames(builtin_topologies().begin(), builtin_topologies().end());
+const std::vector<std::string>& topology_names() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> out(builtin_topologies().begin(), builtin_topologies().end());
+    out.insert(out.end(), shipped_topologies().begin(), shipped_topologies().end());
+    return out;
+  }();
   return kNames;
 }
 

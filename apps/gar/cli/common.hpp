@@ -97,7 +97,7 @@ struct Example {
 void set_examples(CLI::App& app, const std::vector<Example>& examples);
 
 /// Names that `-t` knows without a file.
-const std::vector<std::string>& builtin_topology_names();
+const std::vector<std::string>& topology_names();
 /// Words that start a generator, with their colon.
 const std::vector<std::string>& generator_prefixes();
 /// Names that `--algo` knows.

@@ -14,8 +14,9 @@ void add_profile_option(CLI::App& verb, std::string& path) {
 }
 
 void add_network_options(CLI::App& verb, NetworkArgs& args) {
-  verb.add_option("-t,--topology", args.topology,
-                  "The network: a file, a built-in name, or a generator such as tree:16x24 or star:12@100Gbit/s,2us")
+  verb.add_option(
+          "-t,--topology", args.topology,
+          "The network: a file, a name of gar topo list, or a generator such as tree:16x24 or star:12@100Gbit/s,2us")
       ->type_name("T");
   add_profile_option(verb, args.profile);
 }
@@ -23,7 +24,7 @@ void add_network_options(CLI::App& verb, NetworkArgs& args) {
 Network load_network(const NetworkArgs& args, Notes notes) {
   if (args.empty())
     throw UsageError(
-        "a network is needed: -t with a file, a built-in name or a generator such as tree:16x24 or "
+        "a network is needed: -t with a file, a name (gar topo list) or a generator such as tree:16x24 or "
         "star:12@100Gbit/s,2us, or -p with a profile as gar fit writes it");
   Network network = gar::load_network(args.topology, args.profile);
   if (notes == Notes::kOmit) return network;

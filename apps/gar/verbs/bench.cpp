@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "apps/gar/cli/environment.hpp"
 #include "apps/gar/cli/progress.hpp"
 #include "apps/gar/verbs/bench_options.hpp"
 #include "apps/gar/verbs/ranks.hpp"
@@ -168,6 +169,7 @@ int run(const BenchArgs& args, const Context& context) {
   return run_once_or_in_job([&](const std::optional<MpiJob>& job) {
     const BenchConfig config = parse_bench(args);
     prepare_ranks(config, job);
+    check_environment(is_read_by_ranks);
     RankStart start = rank_start(job, config.local.value_or(std::max(num_cores(), 2)));
     start.needs_mpi = config.has_native() || config.transport == TransportKind::kMpi;
     start.check = [&](int num_ranks) { check_ranks(config, num_ranks); };

@@ -14,6 +14,7 @@
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/verbs/simulate_options.hpp"
 #include "apps/gar/verbs/verbs.hpp"
+#include "apps/gar/views/simulate_report.hpp"
 #include "apps/gar/views/simulate_watch.hpp"
 #include "gar/documents.hpp"
 #include "gar/explain_simulation.hpp"
@@ -117,6 +118,9 @@ void print_block(const ComparedSize& block, bool has_conditions, bool color) {
   say(fmt::format("{} elements ({})\n", format_count(block.size.count),
                   format_bytes(static_cast<double>(block.size.bytes))));
   say(table.folded(color));
+  std::vector<ChunkedName> names;
+  for (const ComparedPlan& row : block.plans) names.push_back({row.algorithm, row.num_chunks});
+  print(chunk_line(names));
   const std::string& chosen = block.plans[block.model_best].algorithm;
   if (block.plans.size() == 1) return;
   if (block.regret() <= 0) {

@@ -54,7 +54,7 @@ bool is_file_name(const std::string& name) { return name == "F" || name == "FILE
 Values values_of(const CLI::Option& option) {
   Values values;
   if (option.check_lname("topology") || option.get_name(true) == "T") {
-    values.words = builtin_topology_names();
+    values.words = topology_names();
     values.words.insert(values.words.end(), generator_prefixes().begin(), generator_prefixes().end());
     values.has_files = true;
   } else if (option.check_lname("algo")) {

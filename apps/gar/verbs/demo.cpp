@@ -22,6 +22,7 @@
 #include <system_error>
 #include <vector>
 
+#include "apps/gar/cli/environment.hpp"
 #include "apps/gar/cli/interrupt.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "apps/gar/views/page.hpp"
@@ -231,7 +232,7 @@ void show(const Screen& screen, const Proved& proved) {
   const std::int64_t chunks = proved.answer.plan.num_chunks;
   screen.line("  " + plan_words(proved.answer.switches) + (chunks > 1 ? fmt::format(", in {} chunks", chunks) : ""));
   const std::string chance =
-      proved.report.is_exact ? "" : fmt::format(" (but for 2^{:.0f})", std::log2(proved.report.error_probability));
+      proved.report.is_exact ? "" : fmt::format(" (chance of an error: 2^{:.0f})", std::log2(proved.report.error_probability));
   screen.line(fmt::format("  {} messages, proved correct{}; predicted {}", proved.report.num_messages, chance,
                           format_seconds(proved.answer.seconds())));
 }
@@ -373,6 +374,7 @@ DemoAnswer on_simulator(const Screen& screen, ReportPage* page) {
 
 int run(const std::string& place, const std::string& html, const Context& context) {
   check_writable("--html", html);
+  check_environment(is_read_by_ranks);
   ReportPage report("AllReduce on this machine: what gar demo has measured");
   ReportPage* const page = html.empty() ? nullptr : &report;
   const InterruptGuard guard;

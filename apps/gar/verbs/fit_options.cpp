@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "apps/gar/cli/environment.hpp"
 #include "gar/environment.hpp"
 #include "gar/errors.hpp"
 #include "gar/fit_design.hpp"
@@ -187,6 +188,9 @@ FitConfig parse_fit(const FitArgs& args) {
   out.is_validated = args.validate;
   check_different_files(out);
   if (!out.from.empty()) return out;
+  check_environment([&](const EnvironmentVariable& variable) {
+    return is_read_by_ranks(variable) && (args.topology.empty() || variable.name != environment::kTopology.name);
+  });
   const std::string topology = args.topology.empty() ? environment::text(environment::kTopology) : args.topology;
   if (!topology.empty()) out.topology = load_topology(topology);
   return out;

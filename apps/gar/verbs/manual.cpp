@@ -141,11 +141,11 @@ std::string program_page(const CLI::App& program) {
       ".SH SYNOPSIS\n.B gar\n[\\fIoptions\\fR] \\fIverb\\fR [\\fIarguments\\fR]\n"
       ".SH DESCRIPTION\n";
   out += filled(fmt::format(
-      "A network is a tree of switches with servers as leaves: a file, one of the built-in networks {}, or a "
+      "A network is a tree of switches with servers as leaves: a file, one of the networks that gar knows ({}), or a "
       "generator such as star:24, tree:16x24 (16 racks of 24 servers), leafspine:4x16x24 (spines, leaves, "
       "servers per leaf) or fattree:8; with speeds star:12@100Gbit/s,2us, tree:4x12@100GbE. A profile, as gar "
       "fit writes it, is a network with measured parameters.",
-      fmt::join(builtin_topology_names(), ", ")));
+      fmt::join(topology_names(), ", ")));
   out +=
       ".PP\n" + filled(
                     "Sizes take B, kB, KB, MB, GB, TB (powers of 1000) and KiB, MiB, GiB, TiB or K, M, G, T (powers of "

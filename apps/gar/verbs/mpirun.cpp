@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/gar/cli/environment.hpp"
 #include "apps/gar/cli/installed.hpp"
 #include "apps/gar/verbs/verbs.hpp"
 #include "gar/algorithms.hpp"
@@ -72,13 +72,20 @@ class Sign {
   Sign& operator=(const Sign&) = delete;
   /// The value of GAR_MPIRUN.
   [[nodiscard]] std::string name() const { return file_ < 0 ? "1" : fmt::format("{}.{}.{}", getpid(), file_, token_); }
-  /// Nobody on this host has left one.
-  [[nodiscard]] bool is_missing() const {
-    struct stat status {};
-    return file_ >= 0 && fstat(file_, &status) == 0 && status.st_size == 0;
-  }
+  /// Can ranks leave one? Without it nothing is known of them.
+  [[nodiscard]] bool is_there() const { return file_ >= 0; }
+  /// Has a rank on this host called MPI_Init?
+  [[nodiscard]] bool is_reached() const { return is_left(0); }
+  /// Has a job with a rank on this host compared calls with the MPI library's own?
+  [[nodiscard]] bool has_compared() const { return is_left(1); }
 
  private:
+  // The places are those of preload::Sign (apps/preload/sign.hpp).
+  [[nodiscard]] bool is_left(off_t place) const {
+    char byte = '\0';
+    return pread(file_, &byte, 1, place) == 1 && byte == '+';
+  }
+
   std::string token_;
   int file_ = -1;
 };
@@ -116,6 +123,16 @@ Settings settings_of(const MpirunArgs& args) {
   if (args.debug) out[environment::kDebug.name] = "INFO";
   out[environment::kMpirun.name] = "1";
   return out;
+}
+
+/// What ranks would find out by themselves, on every host. Flags win over variables, and have been looked at.
+void check_variables(const Settings& settings) {
+  if (environment::flag(environment::kDisable).value_or(false)) return;
+  check_environment([&](const EnvironmentVariable& variable) {
+    const auto setting = settings.find(variable.name);
+    return variable.reader != EnvironmentReader::kInternal && setting != settings.end() &&
+           setting->second == environment::text(variable);
+  });
 }
 
 std::string path_of_launcher(const std::string& word) {
@@ -290,11 +307,55 @@ int end_as(int code) {
   return code;
 }
 
+/// Can a launcher have started all ranks on other hosts? Of those nothing is known here but what they say.
+bool may_start_elsewhere(const Launcher& launcher, const std::vector<std::string>& command) {
+  if (launcher.way == Way::kBecome) return false;
+  if (launcher.way == Way::kEnvironment) return true;
+  for (const char* name : {"SLURM_JOB_ID", "PBS_NODEFILE", "PE_HOSTFILE", "LSB_DJOB_HOSTFILE", "HYDRA_HOST_FILE",
+                           "OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return std::any_of(command.begin() + 1, command.end(), [](const std::string& word) {
+    if (word == "-H" || word == "-f") return true;
+    return word.starts_with('-') &&
+           (word.find("host") != std::string::npos || word.find("machine") != std::string::npos);
+  });
+}
+
+/// What a program that ended well has not done of what was asked for: says it, and is the exit code.
+int judge(const Launcher& launcher, const std::vector<std::string>& command, const Settings& settings,
+          const Sign& sign) {
+  const auto is_set = [&](const EnvironmentVariable& variable) {
+    const auto setting = settings.find(variable.name);
+    return setting != settings.end() && setting->second == "1";
+  };
+  if (!sign.is_there()) return kExitOk;
+  const bool checks = is_set(environment::kCheck);
+  const bool compares = checks || is_set(environment::kCompare);
+  const std::string also = compares ? ", so nothing was compared" : "";
+  if (is_set(environment::kDisable)) {
+    if (compares) print_failure(fmt::format("warning: {}=1 in the environment{}", environment::kDisable.name, also));
+  } else if (!sign.is_reached()) {
+    const bool is_elsewhere = may_start_elsewhere(launcher, command);
+    print_failure(
+        fmt::format("warning: {}: the program has not called MPI_Init, is linked statically, or something on the way "
+                    "to it drops LD_PRELOAD{}",
+                    launcher.way == Way::kBecome ? "rank 0 was not reached" : "no rank on this host was reached",
+                    is_elsewhere ? " (ranks on other hosts say for themselves what they did)" : also));
+    if (is_elsewhere) return kExitOk;
+  } else if (compares && !sign.has_compared()) {
+    print_failure(fmt::format("warning: nothing was compared with {}'s own{}; the lines above say why",
+                              title(launcher.library), checks ? ", so the exit code is 1" : ""));
+  }
+  return checks && !sign.has_compared() ? kExitCheckFailed : kExitOk;
+}
+
 int run(const MpirunArgs& args, const std::vector<std::string>& command) {
   if (command.empty()) {
     throw UsageError("nothing to run; expected a launcher and its words, as in: gar mpirun mpirun -n 8 ./program");
   }
   Settings settings = settings_of(args);
+  check_variables(settings);
   const Launcher launcher = find_launcher(command.front(), args.mpi);
   settings["LD_PRELOAD"] = preload_setting(find_library(launcher.library));
   if (args.dry_run) {
@@ -311,14 +372,7 @@ int run(const MpirunArgs& args, const std::vector<std::string>& command) {
   }
   if (!stays) become(words);
   const int code = run_and_wait(words, print_failure);
-  const auto disabled = settings.find(environment::kDisable.name);
-  if (code == kExitOk && sign.is_missing() && (disabled == settings.end() || disabled->second != "1")) {
-    print_failure(fmt::format(
-        "warning: {}: the program has not called MPI_Init, is linked statically, or something on the way to "
-        "it drops LD_PRELOAD{}",
-        launcher.way == Way::kBecome ? "rank 0 was not reached" : "no rank on this host was reached",
-        launcher.way == Way::kBecome ? "" : " (ranks on other hosts say for themselves what they did)"));
-  }
+  if (code == kExitOk) return judge(launcher, command, settings, sign);
   return launcher.way == Way::kBecome ? end_as(code) : code;
 }
 
@@ -349,7 +403,8 @@ void add_mpirun(CLI::App& program, Context& context) {
   verb.add_option("--algo", args->algo, "One algorithm for everything; auto (default): the fastest for each size")
       ->type_name("A");
   verb.add_option("--min-bytes", args->min_bytes, "Leave shorter vectors to the MPI library")->type_name("SIZE");
-  verb.add_flag("--check", args->check, "Compare every call with the MPI library's own; a difference fails the job");
+  verb.add_flag("--check", args->check,
+                "Compare every call with the MPI library's own; a difference, or nothing to compare, fails the job");
   verb.add_flag("--compare", args->compare,
                 "Run every call here and in the MPI library, in turns; print both times for each size");
   verb.add_flag("--debug", args->debug, "Say which plans run, and print a table of all calls at the end");

@@ -31,7 +31,7 @@ struct TopoArgs {
 };
 
 constexpr const char* kTopologyHelp =
-    "The network: a file, a built-in name, or a generator such as tree:16x24 or star:12@100Gbit/s,2us";
+    "The network: a file, a name of gar topo list, or a generator such as tree:16x24 or star:12@100Gbit/s,2us";
 
 // The network stands alone, or behind -t as with the other verbs.
 void add_network(CLI::App& verb, TopoArgs& args) {
@@ -46,8 +46,8 @@ const std::string& network(const TopoArgs& args) {
     std::vector<std::string_view> examples;
     for (const TopologyGenerator& generator : topology_generators()) examples.push_back(generator.example);
     throw UsageError(
-        fmt::format("one network is needed: a file, a built-in name ({}) or a generator ({}), or a profile behind -p",
-                    fmt::join(builtin_topologies(), " "), fmt::join(examples, " ")));
+        fmt::format("one network is needed: a file, a known name ({}) or a generator ({}), or a profile behind -p",
+                    fmt::join(topology_names(), " "), fmt::join(examples, " ")));
   }
   return args.topology.empty() ? args.flagged_topology : args.topology;
 }
@@ -68,8 +68,50 @@ int show_machine(const Context& context) {
   return kExitOk;
 }
 
+/// "17 switches, 2 levels of links".
+std::string list_words(const Topology& topology) {
+  const std::int64_t switches = topology.num_switches();
+  const int levels = static_cast<int>(topology.height(topology.root()));
+  return fmt::format("{} switch{}, {} level{} of links", format_grouped(switches), switches == 1 ? "" : "es", levels,
+                     levels == 1 ? "" : "s");
+}
+
+// Every network that has a name, and the generators.
+int show_list(const Context& context) {
+  if (context.json) {
+    print(topology_list_document());
+    return kExitOk;
+  }
+  if (context.csv) print(csv_line({"name", "servers", "switches"}));
+  Table table({{"name"}, {"servers", true}, {"what"}});
+  for (const std::string& name : topology_names()) {
+    const Topology topology = load_topology(name);
+    if (context.csv) {
+      print(csv_line({name, fmt::to_string(topology.num_servers()), fmt::to_string(topology.num_switches())}));
+    } else {
+      const std::string whose = is_builtin_topology(name) ? "the paper's: " : "";
+      table.add_row({name, format_grouped(topology.num_servers()), whose + list_words(topology)});
+    }
+  }
+  if (context.csv) return kExitOk;
+  print(table.folded(use_color(context.color, stdout)));
+  print("\n");
+  std::vector<std::string_view> forms;
+  for (const TopologyGenerator& generator : topology_generators()) forms.push_back(generator.form);
+  print(labelled("generators", fmt::format("{}; with speeds: star:12@100Gbit/s,2us, tree:4x12@100GbE (gar topo "
+                                           "classes)",
+                                           fmt::join(forms, ", "))));
+  print(labelled("files",
+                 "data/topologies has those that are not the paper's; gar topo convert NAME writes any of them"));
+  return kExitOk;
+}
+
 // The names that files and generators know, and where their figures are from.
 int show_classes(const Context& context) {
+  if (context.json) {
+    print(network_classes_document());
+    return kExitOk;
+  }
   if (context.csv) {
     print(csv_line({"name", "kind", "bytes_per_s", "latency_s", "adds_per_s", "source"}));
     for (const NetworkClass& c : network_classes()) {
@@ -229,7 +271,8 @@ void add_topo(CLI::App& program, Context& context) {
   const auto args = std::make_shared<TopoArgs>();
   CLI::App& topo = *program.add_subcommand("topo", "Draw, validate and convert a network");
   topo.require_subcommand(1);
-  set_examples(topo, {{"draw the paper's asymmetric network", "gar topo show asy384"},
+  set_examples(topo, {{"which networks have names?", "gar topo list"},
+                      {"draw the paper's asymmetric network", "gar topo show asy384"},
                       {"is this file a valid network?", "gar topo check network.json"},
                       {"a drawing for Graphviz", "gar topo convert tree:4x8x16 --format dot -o network.dot"}});
 
@@ -253,10 +296,15 @@ void add_topo(CLI::App& program, Context& context) {
   set_examples(check_verb, {{"a file", "gar topo check network.json"}});
   on_run(check_verb, context, [args, &context] { return check(*args, context); });
 
+  CLI::App& list_verb =
+      add_verb(topo, "list", "Print the names of networks that gar knows, and the generators", context);
+  add_csv_option(list_verb, context);
+  set_examples(list_verb, {{"what can stand behind -t", "gar topo list"}});
+  on_run(list_verb, context, [&context] { return show_list(context); });
+
   CLI::App& classes_verb =
-      *topo.add_subcommand("classes", "Print the links and memories that files and generators know");
-  add_color_option(classes_verb, context);
-  classes_verb.add_flag("--csv", context.csv, "Print comma-separated values with all digits");
+      add_verb(topo, "classes", "Print the links and memories that files and generators know", context);
+  add_csv_option(classes_verb, context);
   set_examples(classes_verb, {{"the names for a network", "gar topo classes"}});
   on_run(classes_verb, context, [&context] { return show_classes(context); });
 

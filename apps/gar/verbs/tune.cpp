@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 
+#include "apps/gar/cli/environment.hpp"
 #include "apps/gar/cli/network.hpp"
 #include "apps/gar/cli/plan_args.hpp"
 #include "apps/gar/cli/progress.hpp"
@@ -132,6 +133,7 @@ int run(const TuneArgs& args, const Context& context) {
   return run_once_or_in_job([&](const std::optional<MpiJob>& job) {
     const TuneConfig config = config_of(args);
     prepare_ranks(config, job);
+    check_environment(is_read_by_ranks);
     RankStart start = rank_start(job, config.local.value_or(std::max(num_cores(), 2)));
     if (is_tcp(config.transport) && config.mpi) {
       throw UsageError(

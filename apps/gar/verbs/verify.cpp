@@ -83,23 +83,23 @@ std::string certainty(const VerifyReport& report) {
 }
 
 int verify_file(const VerifyArgs& args, const Context& context) {
-  const std::string& path = args.path;
+  const std::string source = args.path == "-" ? "standard input" : args.path;
   const VerifyOptions options = options_of(args);
-  const Plan plan = load_plan(path);
+  const Plan plan = load_plan(args.path);
   try {
-    check_effort(plan, path);
+    check_effort(plan, source);
   } catch (const PlanError& error) {
-    throw PlanError(path + ": " + error.what());
+    throw PlanError(source + ": " + error.what());
   }
   const VerifyReport report = verify(plan, options);
   const double buffer = static_cast<double>(report.buffer_units) / static_cast<double>(plan.num_units);
   const double volume = static_cast<double>(report.volume_units) / static_cast<double>(plan.num_units);
   if (context.json) {
-    print(verify_document(plan, report, path));
+    print(verify_document(plan, report, args.path));
     return report.ok ? kExitOk : kExitCheckFailed;
   }
   const bool color = use_color(context.color, stdout);
-  say(fmt::format("{}: {} ({}) on {} rank{}, {} steps, {} messages\n", escaped(path), escaped(plan.algorithm),
+  say(fmt::format("{}: {} ({}) on {} rank{}, {} steps, {} messages\n", escaped(source), escaped(plan.algorithm),
                   collective_name(plan.collective), plan.num_ranks, plan.num_ranks == 1 ? "" : "s", report.num_steps,
                   report.num_messages));
   if (!report.ok) {

@@ -2,6 +2,7 @@
 #include "apps/gar/views/simulate_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -226,6 +227,18 @@ void print_simulation(const Scene& scene, const SimulatedPlan& plan, const Repor
   print_path(scene, plan, options);
 }
 
+std::string chunk_line(const std::vector<ChunkedName>& plans) {
+  std::vector<std::string> chunked;
+  for (const ChunkedName& plan : plans) {
+    if (plan.num_chunks > 1) chunked.push_back(fmt::format("{} in {} chunks", plan.algorithm, plan.num_chunks));
+  }
+  if (chunked.empty()) return "";
+  const bool has_whole = chunked.size() < plans.size();
+  return labelled("chunks",
+                  fmt::format("{}{}", fmt::join(chunked, ", "),
+                              has_whole ? ", all others in one piece (gar predict prices them in chunks, too)" : ""));
+}
+
 void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& plans, const ReportOptions& options) {
   say(fmt::format(
       "{}: {} server{}, {} x {} ({}), simulated{}\n", escaped(scene.topology.name()), scene.topology.num_servers(),
@@ -259,6 +272,9 @@ void print_simulations(const Scene& scene, const std::vector<SimulatedPlan>& pla
     table.add_row(std::move(row));
   }
   say(table.folded(options.color));
+  std::vector<ChunkedName> names;
+  for (const SimulatedPlan& p : plans) names.push_back({p.algorithm, p.num_chunks});
+  if (const std::string line = chunk_line(names); !line.empty()) print("\n" + line);
 }
 
 }  // namespace gar::cli

@@ -18,6 +18,11 @@ Conditions = Union[None, WhatIf, Mapping[str, Any]]
 COMPARED = "cps,hcps,ring,rhd,reduce-broadcast,gentree,gentree+"
 
 
+def network_with(network: Topology, what_if: Conditions) -> _core.Topology:
+    """The network with its slow servers and degraded links, to plan for."""
+    return network._core if what_if is None else _core.with_conditions(network._core, what_if_text(what_if_of(what_if)))
+
+
 def predict(
     topology: Network,
     *,
@@ -25,13 +30,17 @@ def predict(
     size: Optional[Number] = None,
     dtype: str = "float32",
     algorithms: Names = "all",
+    collective: str = "allreduce",
+    what_if: Conditions = None,
     model: str = "genmodel",
     incast_degree: str = "senders",
 ) -> Prediction:
-    """What each algorithm costs on a network, best first, for a vector of `count` elements or `size` bytes ("64MB")."""
+    """What each algorithm costs on a network, best first, for a vector of `count` elements or `size` bytes ("64MB"). `what_if`
+    has slow servers and degraded links."""
     network = topology_of(topology)
-    question = _core.Question(network._core, size_of(count, size, dtype), model, incast_degree)
-    answer: Prediction = Prediction._from_text(_core.predict(question, names_of(algorithms), network._profile))
+    core = network_with(network, what_if)
+    question = _core.Question(core, size_of(count, size, dtype), model, incast_degree)
+    answer: Prediction = Prediction._from_text(_core.predict(question, names_of(algorithms), collective, network._profile))
     return answer
 
 
@@ -43,14 +52,16 @@ def plan(
     dtype: str = "float32",
     algorithms: Names = "gentree+",
     collective: str = "allreduce",
+    what_if: Conditions = None,
     policy: str = "model",
     explain: bool = False,
     model: str = "genmodel",
     incast_degree: str = "senders",
 ) -> Plan:
-    """The best plan that these algorithms have, with what it costs and, with `explain`, why it was chosen."""
-    network = topology_of(topology)
-    question = _core.Question(network._core, size_of(count, size, dtype), model, incast_degree)
+    """The best plan that these algorithms have, with what it costs and, with `explain`, why it was chosen. `what_if` has slow
+    servers and degraded links, for which it is made."""
+    core = network_with(topology_of(topology), what_if)
+    question = _core.Question(core, size_of(count, size, dtype), model, incast_degree)
     made, text = _core.plan(question, names_of(algorithms), collective, policy, explain)
     return Plan._of(made, text)
 
@@ -106,6 +117,7 @@ def compare(
     dtype: str = "float32",
     algorithms: Names = COMPARED,
     what_if: Conditions = None,
+    collective: str = "allreduce",
     barrier: bool = False,
     engine: str = "auto",
     tolerance: float = 0.0,
@@ -121,7 +133,7 @@ def compare(
         _core.Question(network._core, asked, model, incast_degree),
         names_of(algorithms),
         None,
-        "allreduce",
+        collective,
         what_if_text(what_if_of(what_if)),
         _core.SimulationText(barrier, engine, tolerance),
     )
@@ -136,11 +148,12 @@ def lower_bound(
     size: Optional[Number] = None,
     dtype: str = "float32",
     collective: str = "allreduce",
+    what_if: Conditions = None,
     model: str = "genmodel",
 ) -> LowerBound:
     """What nothing can beat on a network, and what binds there."""
-    network = topology_of(topology)
-    question = _core.Question(network._core, size_of(count, size, dtype), model, "senders")
+    core = network_with(topology_of(topology), what_if)
+    question = _core.Question(core, size_of(count, size, dtype), model, "senders")
     return LowerBound(_core.lower_bound(question, collective))
 
 

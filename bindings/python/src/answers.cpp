@@ -28,9 +28,11 @@ struct Question {
   std::string incast_degree = "senders";
 };
 
-std::string predict_text(const Question& question, const std::vector<std::string>& algorithms, const Profile* profile) {
+std::string predict_text(const Question& question, const std::vector<std::string>& algorithms,
+                         const std::string& collective, const Profile* profile) {
   const VectorSize size = vector_size(question.size);
-  const ModelOptions model = model_options(question.model, question.incast_degree);
+  ModelOptions model = model_options(question.model, question.incast_degree);
+  model.collective = collective_of(collective);
   const PredictAnswer answer = predict({*question.topology, size.floats(), algorithm_specs(algorithms), model});
   std::optional<SizeCorrection> correction;
   // Corrections are relative to GenModel.
@@ -164,6 +166,7 @@ std::string compare_text(const SimulationRequest& request, const std::vector<std
   Question first = request.question;
   first.size.text = sizes.front();
   Comparison comparison{scene_of(first, request.what_if, request.simulation), {}, true};
+  comparison.collective = collective_of(request.collective);
   Scene& scene = comparison.scene;
   SimulationOptions plain = simulation_options(request.simulation, scene.model);
   plain.keep_path = false;
@@ -174,10 +177,12 @@ std::string compare_text(const SimulationRequest& request, const std::vector<std
     scene.size = size;
     ComparedSize block{size, {}, 0};
     for (const AlgorithmSpec& spec : specs) {
-      block.plans.push_back(compared(
-          scene,
-          plan({.topology = scene.topology, .size_floats = size.floats(), .algorithms = {spec}, .model = scene.model}),
-          plain, options));
+      const PlanAnswer planned = plan({.topology = scene.topology,
+                                       .size_floats = size.floats(),
+                                       .algorithms = {spec},
+                                       .model = scene.model,
+                                       .collective = comparison.collective});
+      block.plans.push_back(compared(scene, planned, plain, options));
     }
     std::stable_sort(block.plans.begin(), block.plans.end(), [](const ComparedPlan& a, const ComparedPlan& b) {
       return a.simulated.seconds < b.simulated.seconds;
@@ -269,8 +274,16 @@ void add_answers(py::module_& module) {
 
   module.def(
       "counts_of", [](const std::string& text) { return parse_count_list("counts", text); }, py::arg("text"));
-  module.def("predict", &predict_text, py::arg("question"), py::arg("algorithms"), py::arg("profile").none(true),
-             NoGil());
+  module.def(
+      "with_conditions",
+      [](const Topology& topology, const WhatIfText& text) {
+        WhatIf what_if = what_if_of(text);
+        for (Condition& condition : what_if.conditions) condition.source.insert(0, "--");  // as documents name networks
+        return with_conditions(topology, what_if);
+      },
+      py::arg("topology"), py::arg("what_if"), NoGil());
+  module.def("predict", &predict_text, py::arg("question"), py::arg("algorithms"), py::arg("collective"),
+             py::arg("profile").none(true), NoGil());
   module.def("plan", &plan_text, py::arg("question"), py::arg("algorithms"), py::arg("collective"), py::arg("policy"),
              py::arg("explain"), NoGil());
   module.def("verify", &verify_text, py::arg("plan"), py::arg("exact"), py::arg("seed").none(true), py::arg("file"),

@@ -388,7 +388,8 @@ Plan Reader::finish() {
   for (std::size_t i = 0; i < std::size(kTopFields); ++i) {
     const bool is_needed = kTopFields[i] == "schema" || kTopFields[i] == "num_ranks" || kTopFields[i] == "num_units" ||
                            (kTopFields[i] == "root" && !plan_.subplans.empty());
-    if (is_needed && (seen_ >> i & 1U) == 0) fail_at(std::string(kTopFields[i]), "is missing");
+    if (is_needed && (seen_ >> i & 1U) == 0)
+      fail_at(std::string(kTopFields[i]), "is missing; expected a plan file, as gar plan -o writes it");
   }
   check_plan_fields(plan_, source_);
   return std::move(plan_);

@@ -1,8 +1,10 @@
 // Topologies by what users call them: files, built-in names, generators; and files in other formats.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "gar/errors.hpp"
 #include "gar/profile_io.hpp"
@@ -71,8 +73,21 @@ Topology load_topology(const std::string& spec_or_path) {
   } catch (const InvalidArgument& error) {
     if (spec_or_path.find(':') != std::string::npos) throw;  // a generator is never meant as a file
     throw InvalidArgument(
-        fmt::format("{}, or the path of a topology file (there is no file of that name)", error.what()));
+        fmt::format("{}, a network that comes with gar ({}), or the path of a topology file (there is no file of that "
+                    "name)",
+                    error.what(), fmt::join(shipped_topologies(), ", ")));
   }
+}
+
+std::span<const std::string_view> shipped_topologies() {
+  static const std::vector<std::string_view> kNames = [] {
+    std::vector<std::string_view> out;
+    for (const std::string_view name : topology_text_names()) {
+      if (!is_builtin_topology(name)) out.push_back(name);
+    }
+    return out;
+  }();
+  return kNames;
 }
 
 }  // namespace gar

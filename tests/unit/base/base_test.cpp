@@ -101,6 +101,27 @@ TEST(Environment, BadValuesNameTheVariableAndWhatIsAccepted) {
             "GAR_CHECK=yes in the environment: expected 0 or 1");
 }
 
+// What check() accepts is what the function for this kind of value accepts.
+TEST(Environment, AVariableCanBeCheckedBeforeItIsRead) {
+  for (const EnvironmentVariable& variable : environment::kAll) {
+    const bool is_text = variable.value == EnvironmentValue::kText;
+    EXPECT_EQ(variable.most > variable.least,
+              variable.value == EnvironmentValue::kWhole || variable.value == EnvironmentValue::kNumber)
+        << variable.name;
+    EXPECT_EQ(std::string(variable.accepted) == "0 or 1", variable.value == EnvironmentValue::kFlag) << variable.name;
+    const Setting nonsense(variable, "nonsense");
+    const std::string said = refusal_of([&] { environment::check(variable); });
+    EXPECT_EQ(said.starts_with(std::string(variable.name) + "=nonsense in the environment: expected "), !is_text)
+        << variable.name << ": " << said;
+  }
+  const Setting flag(environment::kCheck, "1");
+  const Setting number(environment::kTimeout, "30");
+  const Setting whole(environment::kMinBytes, "0");
+  EXPECT_NO_THROW(environment::check(environment::kCheck));
+  EXPECT_NO_THROW(environment::check(environment::kTimeout));
+  EXPECT_NO_THROW(environment::check(environment::kMinBytes));
+}
+
 TEST(Environment, EveryVariableIsDescribedOnce) {
   std::set<std::string> names;
   for (const EnvironmentVariable& variable : environment::kAll) {

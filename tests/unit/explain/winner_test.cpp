@@ -79,5 +79,24 @@ TEST(SizeWords, SayBothSidesInBytes) {
   EXPECT_EQ(size_words(flips, "cps"), "rhd up to 4 kB, cps above");
 }
 
+TEST(RankWords, NamePowersOfTwo) {
+  PredictAnswer answer;
+  Flips flips;
+  flips.searched_from = 3;
+  flips.searched_to = 40;
+  flips.around = "hcps";
+  answer.rank_flips = flips;
+  const Topology network = make_tree({12});
+  EXPECT_EQ(rank_words(network, answer), "hcps for 3 to 40 servers");
+  answer.rank_flips->exceptions = {{16, "rhd"}};
+  EXPECT_EQ(rank_words(network, answer), "hcps for 3 to 40 servers; but rhd at 16 servers (a power of two)");
+  answer.rank_flips->exceptions = {{4, "ring"}, {16, "rhd"}, {32, "rhd"}};
+  answer.rank_flips->below = Flip{8, "cps"};
+  answer.rank_flips->above = Flip{31, "ring"};
+  EXPECT_EQ(
+      rank_words(network, answer),
+      "cps up to 8 servers, hcps up to 30 servers, ring above; but ring at 4; rhd at 16, 32 servers (powers of two)");
+}
+
 }  // namespace
 }  // namespace gar

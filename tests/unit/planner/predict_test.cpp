@@ -185,6 +185,36 @@ TEST(RankFlips, CountTheRanksOfAllSwitches) {
   EXPECT_EQ(flips->searched_to, 3 * 34);
 }
 
+// At powers of two RHD sits nobody out, and may win there alone: the ranges are those of the other numbers, and are
+// true of each of them; so are the exceptions.
+TEST(RankFlips, PowersOfTwoAreNamedOneByOne) {
+  constexpr double kSame = 1 + 1e-9;  // of two that take equally long either may be named
+  int num_exceptions = 0;
+  for (const std::int64_t here : {5, 12, 16, 31, 40}) {
+    for (const double size : {1e4, 1e6, 3e7, 1e9}) {
+      const std::optional<Flips> flips = rank_flips(star(here), classic_algorithms(), size, senders());
+      ASSERT_TRUE(flips.has_value());
+      num_exceptions += static_cast<int>(flips->exceptions.size());
+      for (std::int64_t n = std::max<std::int64_t>(3, here - 16); n <= here + 16; ++n) {
+        const bool is_power = (n & (n - 1)) == 0;
+        if (!is_power && (n < flips->searched_from || n > flips->searched_to)) continue;
+        std::string said = flips->best_at(static_cast<double>(n));
+        for (const Flip& exception : flips->exceptions) {
+          EXPECT_EQ(std::fmod(std::log2(exception.at), 1), 0);
+          if (exception.at == static_cast<double>(n)) said = exception.algorithm;
+        }
+        std::vector<Prediction> all = Predictor(star(n), classic_algorithms(), senders()).at(size);
+        const auto of_said = std::find_if(all.begin(), all.end(), [&](const auto& p) { return p.spec.name == said; });
+        ASSERT_NE(of_said, all.end());
+        EXPECT_LE(of_said->seconds(), kSame * all.front().seconds())
+            << n << " of " << here << " servers, " << size << " floats: said is " << said << ", not "
+            << all.front().algorithm();
+      }
+    }
+  }
+  EXPECT_GT(num_exceptions, 0) << "this test has seen no exception";
+}
+
 TEST(RankFlips, NeedOpenFactorsAndSwitchesThatAreAlike) {
   EXPECT_FALSE(rank_flips(star(12), {{"hcps", {3, 4}, false}}, 1e6, senders()).has_value());
   EXPECT_FALSE(rank_flips(builtin_topology("asy384"), {kCps, kRing}, 1e6, senders()).has_value());
