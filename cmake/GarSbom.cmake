@@ -91,7 +91,7 @@ function(gar_write_sbom file)
   if(GAR_HAS_TCP)
     _gar_linkage(how "${OPENSSL_CRYPTO_LIBRARY}")
     _gar_sbom_add(NAME openssl VERSION "${OPENSSL_VERSION}" LICENCE Apache-2.0 PAGE https://www.openssl.org
-                  PURL pkg:github/openssl/openssl HOW ${how} WHERE "libgar_tcp, libgar_c and the programs: libcrypto")
+                  PURL pkg:github/openssl/openssl HOW ${how} WHERE "libgar_tcp, libgar_c, the programs and the extension of the Python package: libcrypto")
   endif()
   foreach(flavour IN LISTS gar_mpi_flavours)
     string(TOUPPER ${flavour} upper)

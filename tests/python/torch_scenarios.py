@@ -138,6 +138,25 @@ def every_move(rank, size, folder):
     return compared
 
 
+class WithFactor:
+    """Options of a reduction whose operator is PREMUL_SUM."""
+
+    class Operator:
+        op = ReduceOp.RedOpType.PREMUL_SUM
+
+        def __init__(self, factor):
+            self.factor = factor
+
+        def __getstate__(self):
+            return self.op, self.factor
+
+        def __hash__(self):
+            return int(self.op)
+
+    def __init__(self, factor):
+        self.reduceOp = self.Operator(factor)
+
+
 def special_operators(rank, size, folder):
     torch_ranks.init("gar", rank, size, folder)
     for count in (1, 5, 100_000):
@@ -153,6 +172,17 @@ def special_operators(rank, size, folder):
             truth = values(rank, count, torch.bool)
             dist.all_reduce(truth, op)
             require_equal(f"{op} of bool", truth, combine(torch.stack([values(r, count, torch.bool) for r in range(size)]), 0))
+    # As torch 2 tells the factor of PREMUL_SUM; 1.13 does not.
+    for count in (3, 5000):
+        scaled = values(rank, count, torch.float32)
+        dist.group.WORLD.allreduce([scaled], WithFactor(0.5)).wait()
+        require_equal("PREMUL_SUM", scaled, sum(values(other, count, torch.float32) for other in range(size)) * 0.5)
+        given, part = values(rank, count * size, torch.float32), torch.zeros(count)
+        before = given.clone()
+        dist.group.WORLD.reduce_scatter_tensor_coalesced([part], [given], WithFactor(0.25))
+        every = sum(values(other, count * size, torch.float32) for other in range(size)) * 0.25
+        require_equal("PREMUL_SUM of a reduce_scatter", part, every.split(count)[rank])
+        require_equal("its input", given, before)
     refused = []
     for tensor, op in ((torch.ones(3, dtype=torch.int32), ReduceOp.AVG), (torch.ones(3), ReduceOp.BXOR), (torch.ones(3, device="meta"), ReduceOp.SUM), (torch.ones(3).to_sparse(), ReduceOp.SUM)):  # fmt: skip
         try:
