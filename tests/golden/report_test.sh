@@ -68,14 +68,15 @@ done
 # Measurements of which nothing was held out have a page, too.
 sed 's/"fitted": false/"fitted": true/' "$root/data/measurements/15-cubic.json" >whole.json
 "$gar" report whole.json -o whole.html >/dev/null && harmless whole.html
-"$gar" bench --local 2 -b 4KiB -e 8KiB -n 2 -w 1 --algo ring,auto --html bench.html >/dev/null
+"$gar" bench --local 2 -b 4KiB -e 8KiB -f 2 -n 2 -w 1 --algo ring,auto --html bench.html >/dev/null
 harmless bench.html
 grep -q '<polyline' bench.html && grep -q 'gar bench --local 2' bench.html || fail "no curve, or no command"
 # The commands behind the numbers of a report, also of results that were measured before.
 "$gar" bench --local 2 -b 4KiB -e 8KiB -n 2 -w 1 --algo ring --json >today.json
 "$gar" report today.json -o today.html >/dev/null
 harmless today.html
-for what in 'gar bench --local 2 -b 4KiB' 'kernel: Linux' 'ranks: 2 processes'; do
+# One size has bars.
+for what in 'gar bench --local 2 -b 4KiB' 'kernel: Linux' 'ranks: 2 processes' 'rect class="part"'; do
   grep -q "$what" today.html || fail "the page of a benchmark does not say: $what"
 done
 [[ $(grep -c 'Where these numbers come from' bench.html) == 1 ]] || fail "the origin does not stand on the page once"
