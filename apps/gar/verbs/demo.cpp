@@ -231,8 +231,9 @@ Proved plan_and_prove(const Topology& network, std::string_view size, Policy pol
 void show(const Screen& screen, const Proved& proved) {
   const std::int64_t chunks = proved.answer.plan.num_chunks;
   screen.line("  " + plan_words(proved.answer.switches) + (chunks > 1 ? fmt::format(", in {} chunks", chunks) : ""));
-  const std::string chance =
-      proved.report.is_exact ? "" : fmt::format(" (chance of an error: 2^{:.0f})", std::log2(proved.report.error_probability));
+  const std::string chance = proved.report.is_exact ? ""
+                                                    : fmt::format(" (chance of an error: 2^{:.0f})",
+                                                                  std::log2(proved.report.error_probability));
   screen.line(fmt::format("  {} messages, proved correct{}; predicted {}", proved.report.num_messages, chance,
                           format_seconds(proved.answer.seconds())));
 }
