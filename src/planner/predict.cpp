@@ -6,9 +6,10 @@
 // the whole tree. Candidates are taken in the order of their bounds until the next bound is not below the best price.
 // For a ReduceScatter or an AllGather plans and bounds are the halves of those.
 //
-// That bound gives the order, and so the choice among equals. A closer one, which follows uneven groups and knows how
-// far apart ranks of a group are, settles beforehand what the best price is, and passes over what cannot reach it.
-// Prices are kept, since they are linear in the size between changes of the critical path.
+// That bound gives the order, and so the choice among equals. A closer one, which follows uneven groups, knows how far
+// apart ranks of a group are, and on a tree which groups are cut by the border of a switch, settles beforehand what the
+// best price is, and passes over what cannot reach it. Prices are kept, since they are linear in the size between
+// changes of the critical path.
 //
 // For networks so large that pricing is slow and bounds are weak, the work is limited (kMaxPricedInstances); the
 // prediction then says that the search was not complete.
