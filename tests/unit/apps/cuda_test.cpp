@@ -301,8 +301,8 @@ TEST(DeviceBench, SaysNothingOfSocketsWhereGpusAreNotShared) {
   EXPECT_EQ(code, 0);
 }
 
-/// What `gar fit --device cuda` measures, on `size` processes; the first one checks it. How much a machine measures in a
-/// time depends on what else it does, so a budget that was too short is doubled.
+/// What `gar fit --device cuda` measures, on `size` processes; the first one checks it. How much a machine measures in
+/// a time depends on what else it does, so a budget that was too short is doubled.
 int measure_fit(int size, const std::function<void(const FitRun&)>& check) {
   constexpr int kTooShort = 3;
   constexpr double kLongest = 600;
