@@ -170,6 +170,13 @@ Communicator make_communicator(std::unique_ptr<Transport> transport, const Commu
 
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                                const Topology& default_topology, Exploration exploration,
+                               std::optional<Topology> short_network) {
+  return make_communicator(std::move(transport), options, default_topology, std::move(exploration),
+                           std::move(short_network), nullptr);
+}
+
+Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
+                               const Topology& default_topology, Exploration exploration,
                                std::optional<Topology> short_network, std::unique_ptr<Survival> survival) {
   auto engine = std::make_shared<Engine>(std::move(transport), options, default_topology, std::move(exploration),
                                          std::move(short_network));

@@ -99,11 +99,14 @@ std::string words_of(const Decision& decision);
 /// What rank 0 has found out about a class.
 Decision decision_of(const ExploredClass& explored);
 
-/// As make_communicator of runtime/transport.hpp. `short_network`: see ShortVectors. `survival`: where the options ask
-/// for it, and the transport has one.
+/// As make_communicator of runtime/transport.hpp. `short_network`: see ShortVectors.
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                                const Topology& default_topology, Exploration exploration,
-                               std::optional<Topology> short_network = {}, std::unique_ptr<Survival> survival = {});
+                               std::optional<Topology> short_network = {});
+/// The same where the options may ask for `survival`, and the transport has one; null: they do not.
+Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
+                               const Topology& default_topology, Exploration exploration,
+                               std::optional<Topology> short_network, std::unique_ptr<Survival> survival);
 
 /// Writes kTurnBits elements for rank 0's word.
 void write_word(std::byte* at, DataType type, ReduceOp op, std::optional<unsigned> word);

@@ -240,13 +240,18 @@ TEST(CApi, ArgumentsOfReduce) {
 
 TEST(CApi, OptionsSayTheirSize) {
   gar_comm* comm = nullptr;
-  for (const std::size_t size : {std::size_t{0}, sizeof(gar_options) - 1, sizeof(gar_options) + 8}) {
+  for (const std::size_t size : {std::size_t{0}, offsetof(gar_options, on_failure) - 1, sizeof(gar_options) + 8}) {
     gar_options options = GAR_OPTIONS_INIT;
     options.size = size;
     expect_refused(gar_comm_create_threads(1, &options, &comm),
                    "gar_comm_create_threads: ", "`options->size` is " + std::to_string(size));
   }
   EXPECT_EQ(comm, nullptr);
+  // As of a program that was compiled when there were fewer.
+  gar_options fewer = GAR_OPTIONS_INIT;
+  fewer.size = offsetof(gar_options, on_failure);
+  fewer.on_failure = 77;
+  EXPECT_EQ(gar::c_api::communicator_options(&fewer, "f").on_failure, gar::OnFailure::kReport);
 }
 
 TEST(CApi, OptionsReachTheCommunicator) {

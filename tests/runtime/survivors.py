@@ -223,62 +223,95 @@ class Trial:
             raise AssertionError("not all survivors go on: %s" % ends)
 
 
+class Totals:
+    def __init__(self, seed):
+        self.seed, self.num_faults, self.num_jobs, self.num_busy, self.kinds = seed, 0, 0, 0, {}
+
+    def add(self, trial):
+        self.num_faults += trial.num_faults
+        self.num_jobs += 1
+        self.num_busy += trial.was_busy
+        key = "%s, %s" % (trial.job.over, trial.kind)
+        self.kinds[key] = self.kinds.get(key, 0) + trial.num_faults
+
+    def first_seed(self):
+        return self.seed * 1_000_000
+
+    def print(self):
+        kinds = "; ".join("%s: %d" % one for one in sorted(self.kinds.items()))
+        print("%d faults in %d jobs, --seed %d, seeds of the jobs %d to %d: %s" % (
+            self.num_faults, self.num_jobs, self.seed, self.first_seed(), self.first_seed() + self.num_jobs - 1, kinds))
+        print("%d jobs with a time limit lost other ranks than those, or did not begin: the machine was busy" % self.num_busy, flush=True)
+
+
+def make_faults(options, ways, cluster):
+    totals = Totals(options.seed)
+    try:
+        while totals.num_faults < options.faults:
+            over = ways[totals.num_jobs % len(ways)]
+            dice = random.Random(totals.first_seed() + totals.num_jobs)
+            trial = Trial(os.path.realpath(options.program), over, dice, options.limit, cluster)
+            try:
+                trial.run()
+            except AssertionError as error:
+                sys.exit("survivors.py: --seed %d, job %d (%s): %s" % (options.seed, totals.num_jobs, trial.words, error))
+            finally:
+                trial.job.end()
+            totals.add(trial)
+    finally:
+        totals.print()
+
+
+def check_memory(options):
+    """What killed processes have left in /dev/shm is removed by the next job."""
+    last = Trial(os.path.realpath(options.program), "shm", random.Random(1), NO_LIMIT_S, None)
+    try:
+        last.stop()
+        ends = {last.job.lines(rank)[-1] for rank in range(last.job.size)}
+    finally:
+        last.job.end()
+    assert ends == {"finished"}, "a job without faults: %s" % ends
+    left = [name for name in os.listdir("/dev/shm") if name.startswith("gar")]
+    assert not left, "left in /dev/shm: %s" % left
+
+
+def open_cluster():
+    """The lock on virtual clusters, and eight hosts. Ends with 77 where there can be none."""
+    sys.path.insert(0, os.path.join(ROOT, "tests", "testbed"))
+    from alone import alone
+
+    checked = subprocess.run([*CLUSTER, "check"], capture_output=True, text=True)
+    if checked.returncode != 0:
+        print("skipped: " + (checked.stderr or checked.stdout).strip())
+        sys.exit(77)
+    return alone(), Cluster(8)
+
+
+def interrupt(_number, _frame):
+    raise KeyboardInterrupt
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--faults", type=int, default=200 if os.environ.get("GAR_TEST_FULL") == "1" else 20)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("GAR_TEST_SEED", "1")))
-    parser.add_argument("--over", default="shm,tcp,hosts")
+    parser.add_argument("--over", default="shm,tcp,hosts", help="shm, tcp and hosts, or cluster alone")
     parser.add_argument("--limit", type=float, default=4.0, help="seconds, of ranks that are stopped or cut off")
     options = parser.parse_args()
-    ways = options.over.split(",")
-    is_private = make_private_memory() if "cluster" not in ways else False
-    cluster = None
-    if "cluster" in ways:
-        sys.path.insert(0, os.path.join(ROOT, "tests", "testbed"))
-        from alone import alone
-
-        checked = subprocess.run([*CLUSTER, "check"], capture_output=True, text=True)
-        if checked.returncode != 0:
-            print("skipped: " + (checked.stderr or checked.stdout).strip())
-            sys.exit(77)
-        lock = alone()
-        assert lock >= 0
-        cluster = Cluster(8)
-    num_faults, num_jobs, num_busy, kinds = 0, 0, 0, {}
-    try:
-        while num_faults < options.faults:
-            seed = options.seed * 1_000_000 + num_jobs
-            dice = random.Random(seed)
-            over = ways[num_jobs % len(ways)]
-            trial = Trial(os.path.realpath(options.program), over, dice, options.limit, cluster if over == "cluster" else None)
-            try:
-                trial.run()
-            except AssertionError as error:
-                sys.exit("survivors.py: --seed %d, job %d (%s): %s" % (options.seed, num_jobs, trial.words, error))
-            finally:
-                trial.job.end()
-            num_faults += trial.num_faults
-            num_jobs += 1
-            num_busy += trial.was_busy
-            key = "%s, %s" % (over, trial.kind)
-            kinds[key] = kinds.get(key, 0) + trial.num_faults
-    finally:
-        if cluster:
+    signal.signal(signal.SIGTERM, interrupt)
+    if options.over == "cluster":
+        lock, cluster = open_cluster()
+        try:
+            make_faults(options, ["cluster"], cluster)
+        finally:
             cluster.call("down")
+            os.close(lock)
+        return
+    is_private = make_private_memory()
+    make_faults(options, options.over.split(","), None)
     if is_private:
-        # What killed processes have left there is removed by the next job.
-        last = Trial(os.path.realpath(options.program), "shm", random.Random(1), options.limit, None)
-        last.stop()
-        ends = {last.job.lines(rank)[-1] for rank in range(last.job.size)}
-        last.job.end()
-        assert ends == {"finished"}, "a job without faults: %s" % ends
-        left = [name for name in os.listdir("/dev/shm") if name.startswith("gar")]
-        assert not left, "left in /dev/shm: %s" % left
-    print("%d faults in %d jobs, seed %d (%d to %d): %s" % (num_faults, num_jobs, options.seed, options.seed * 1_000_000,
-                                                      options.seed * 1_000_000 + num_jobs - 1,
-                                                      "; ".join("%s: %d" % one for one in sorted(kinds.items()))))
-    print("%d jobs with a time limit lost other ranks than those, or did not begin: the machine was busy" % num_busy)
+        check_memory(options)
 
 
 if __name__ == "__main__":
