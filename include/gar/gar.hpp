@@ -19,6 +19,7 @@
 #include "gar/language.hpp"
 #include "gar/link_limit.hpp"
 #include "gar/model.hpp"
+#include "gar/movement.hpp"
 #include "gar/plan.hpp"
 #include "gar/plan_io.hpp"
 #include "gar/planner.hpp"

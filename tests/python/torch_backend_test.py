@@ -54,6 +54,10 @@ class Backend(unittest.TestCase):
         said = torch_ranks.said(scenarios.between_two, 3)
         self.assertIn("rank 0 has sent 12 bytes with tag 0, but rank 1 has room for 8", said[1])
 
+    def test_nothing_is_copied(self):
+        # A copy is noticed.
+        self.assertEqual(torch_ranks.said(scenarios.without_copies, 2), [(True, True, 8_000_000)] * 2)
+
     def test_environment_variables(self):
         self.assertEqual(torch_ranks.said(scenarios.by_environment, 2), [2.0, 2.0])
 

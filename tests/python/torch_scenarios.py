@@ -300,6 +300,40 @@ def between_two(rank, size, folder):
     return failure
 
 
+def memory(what):
+    """Bytes of this process: VmRSS, or VmHWM, the most that it was."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(what + ":"))
+
+
+def without_copies(rank, size, folder):
+    """Nothing touches new memory as long as a vector: the process never has a quarter of one more than before."""
+    torch_ranks.init("gar", rank, size, folder)
+    length = 4_000_000 * size
+    whole, spare, block = torch.ones(length), torch.ones(length), torch.ones(length // size)
+    blocks = list(whole.split(len(block)))
+    dist.all_reduce(spare)  # what all calls share is there afterwards
+    dist.barrier()
+    before = memory("VmRSS")
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the most from now on
+    works = [dist.all_reduce(whole, async_op=True)]
+    dist.reduce_scatter_tensor(block, whole)
+    dist.reduce_scatter(block, blocks)
+    dist.all_gather_into_tensor(whole, block)
+    dist.all_gather(blocks, block)
+    dist.broadcast(whole, 0)
+    dist.reduce(whole, 1)
+    dist.scatter(block, blocks if rank == 0 else None, 0)
+    dist.gather(block, blocks if rank == 0 else None, 0)
+    dist.all_to_all_single(whole, spare)
+    works[0].wait()
+    grown = memory("VmHWM") - before
+    bound = length  # a quarter of what a vector has in bytes
+    copy = whole.clone()
+    return grown < bound, memory("VmHWM") - before > bound, len(copy)
+
+
 def by_environment(rank, size, folder):
     """As torchrun and others start a program."""
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1")

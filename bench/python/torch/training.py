@@ -75,7 +75,7 @@ def main():
     arguments = parser.parse_args()
     print(f"{ranks.machine()}, {arguments.ranks} ranks, {arguments.steps} steps\n")
     print(f"{'model':<14} {'parameters':>10} {'gar':>10} {'share':>6} {'Gloo':>11} {'share':>6} {'alone':>10}   last loss: gar, Gloo")
-    for name, width in (("transformer", 64), ("transformer", 128), ("convolutional", 16), ("convolutional", 64)):
+    for name, width in (("transformer", 64), ("transformer", 256), ("convolutional", 16), ("convolutional", 64)):
         parameters, gar, gloo, alone, ours, theirs = ranks.run(measure, arguments.ranks, name, width, arguments.steps)
         share = [f"{max(0.0, 1 - alone / step):6.0%}" for step in (gar, gloo)]
         print(
