@@ -73,9 +73,10 @@ CommunicatorOptions communicator_options(const gar_options* options, const char*
   constexpr std::size_t kFirstSize = offsetof(gar_options, log_user) + sizeof(void*);
   gar_options known = GAR_OPTIONS_INIT;
   if (options != nullptr) {
-    require(options->size >= kFirstSize && options->size <= sizeof known, function,
-            "`options->size` is " + std::to_string(options->size) + "; expected " + std::to_string(kFirstSize) +
-                " to " + std::to_string(sizeof known) + " in this version, which GAR_OPTIONS_INIT fills in");
+    require(options->size == kFirstSize || options->size == sizeof known, function,
+            "`options->size` is " + std::to_string(options->size) + "; expected " + std::to_string(sizeof known) +
+                ", or " + std::to_string(kFirstSize) + " of programs that were built before there was `on_failure`, " +
+                "as GAR_OPTIONS_INIT fills it in");
     std::memcpy(&known, options, options->size);
   }
   CommunicatorOptions result;

@@ -240,7 +240,8 @@ TEST(CApi, ArgumentsOfReduce) {
 
 TEST(CApi, OptionsSayTheirSize) {
   gar_comm* comm = nullptr;
-  for (const std::size_t size : {std::size_t{0}, offsetof(gar_options, on_failure) - 1, sizeof(gar_options) + 8}) {
+  for (const std::size_t size :
+       {std::size_t{0}, offsetof(gar_options, on_failure) - 1, sizeof(gar_options) - 1, sizeof(gar_options) + 8}) {
     gar_options options = GAR_OPTIONS_INIT;
     options.size = size;
     expect_refused(gar_comm_create_threads(1, &options, &comm),
