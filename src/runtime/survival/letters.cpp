@@ -56,7 +56,7 @@ class LetterReader {
     const auto length = number<std::uint32_t>();
     is_good_ = is_good_ && length <= most && length <= bytes_.size();
     if (!is_good_) return {};
-    const std::string out(bytes_.substr(0, length));
+    std::string out(bytes_.substr(0, length));
     bytes_.remove_prefix(length);
     return out;
   }
