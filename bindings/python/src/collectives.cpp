@@ -104,8 +104,11 @@ struct NumberedCall {
   std::vector<std::int64_t> out_counts;
 };
 
-const void* pointer(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }
-void* writable(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
+// Tensors say where they lie by a number.
+void* writable(std::uintptr_t address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): Python has no pointers
+}
+const void* pointer(std::uintptr_t address) { return writable(address); }
 
 /// Every rank contributes to the one element, so no rank has the sum before all have called.
 CollectiveCall barrier_call(std::int8_t& token) {
@@ -224,7 +227,7 @@ class Collectives {
   }
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
-  ~Collectives() {
+  ~Collectives() {  // NOLINT(bugprone-exception-escape): only where Python itself is broken
     if (is_ending) {
       abandon();
     } else if (PyGILState_Check() != 0) {
