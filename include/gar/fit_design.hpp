@@ -30,6 +30,8 @@ struct FitScope {
   std::int64_t max_senders = 0;
   /// Ranks share a GPU: one of them reduces alone, since the others would only take turns with it.
   bool has_lone_reductions = false;
+  /// Ranks meet before several of them send to one: the times of short messages would be those of the meeting.
+  bool meets_before_gathers = false;
 };
 
 /// Observations that are measured in turns. `seconds` are empty in a plan, and fill up as they are measured.

@@ -41,7 +41,7 @@ class Courtesy {
     const std::int64_t begin = now_();
     give_();
     if (now_() - begin < kLongNs) {
-      if (++num_short_ >= kMost) next_ = kFewest;
+      if (num_short_ < kMost && ++num_short_ == kMost) next_ = kFewest;
       return true;
     }
     num_short_ = 0;
@@ -55,7 +55,7 @@ class Courtesy {
   Give give_;
   int num_sleeping_ = 0;  ///< waits to come that sleep
   int next_ = kFewest;    ///< how many, after the next long yield
-  int num_short_ = 0;     ///< yields since the last long one
+  int num_short_ = 0;     ///< yields since the last long one, up to kMost
 };
 
 }  // namespace gar

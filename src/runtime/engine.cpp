@@ -290,7 +290,10 @@ void Engine::dispatch(const CollectiveCall& call, const Path& path, std::optiona
   }
   if (is_idle) {
     run_path(call, path, stream);
-    see(last_members_);
+    if (survival_ != nullptr) {
+      const std::lock_guard lock(mutex_);
+      see(last_members_);
+    }
     return;
   }
   const auto task = std::make_shared<Task>();

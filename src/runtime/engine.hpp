@@ -151,7 +151,8 @@ class Engine {
   void meet();
   bool recover(const PeerLost& lost, const Survival::Progress& progress);
   void replace_transport(Survival::Recovered recovered);
-  /// An operation between these members is given to the caller.
+  [[nodiscard]] std::shared_ptr<const Members> visible() const;
+  /// An operation between these members is given to the caller. Under the mutex.
   void see(const std::shared_ptr<const Members>& members);
   void run_call(const CollectiveCall& call, bool explores, std::optional<Stream> stream);
   /// Runs it when what is under way is complete.
@@ -233,7 +234,7 @@ class Engine {
   std::uint64_t num_calls_ = 0;
   std::vector<std::byte> kept_input_;  ///< of an operation that writes over it
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Task>> queue_;  ///< the first one is running, or its on_complete is
   std::atomic<std::int64_t> num_queued_{0};  ///< as many as in the queue

@@ -57,8 +57,10 @@ void check_blocks(const MovementCall& call, int rank, int size) {
   for (const std::vector<std::int64_t>* counts : {&call.in_counts, &call.out_counts}) {
     require_that(counts->size() == idx(size), call,
                  fmt::format("{} numbers of elements; expected one for each of the {} ranks", counts->size(), size));
+    constexpr std::int64_t kMost = std::int64_t{1} << 46;
     for (const std::int64_t count : *counts) {
-      require_that(count >= 0, call, fmt::format("a block of {} elements; expected 0 or more", count));
+      require_that(count >= 0 && count <= kMost / size, call,
+                   fmt::format("a block of {} elements; expected 0 to {}", count, kMost / size));
     }
   }
   require_that(call.count == 0, call, "both a count and counts; expected one of them");
@@ -193,12 +195,13 @@ void Engine::Moving::move() {
 
 void Engine::check(const MovementCall& call) const {
   check_process(to_string(call.movement));
-  require_that(device_ == nullptr && own_ == nullptr, call,
-               fmt::format("this communicator ({}) works on the memory of a GPU; expected one for host memory",
-                           transport_->name()));
+  // First: the transport of such a communicator may be about to be replaced.
   require_that(survival_ == nullptr, call,
                "this communicator has on_failure = shrink; expected one without, or all_reduce, reduce_scatter, "
                "all_gather or barrier, which can run again between the ranks that are left");
+  require_that(device_ == nullptr && own_ == nullptr, call,
+               fmt::format("this communicator ({}) works on the memory of a GPU; expected one for host memory",
+                           transport_->name()));
   require_that(call.count >= 0, call, fmt::format("count = {}; expected 0 or more", call.count));
   const int type = static_cast<int>(call.type);
   const int op = static_cast<int>(call.op);

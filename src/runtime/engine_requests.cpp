@@ -130,7 +130,8 @@ void Engine::poll() {
   if (queue_.empty() || is_blocked_ || queue_.front()->has_run) return;
   const std::shared_ptr<Task> task = queue_.front();
   const bool is_resumable = size() > 1 && !task->path.is_reproducible &&
-                            (task->path.schedule != nullptr || transport_->max_exchange_bytes() > 0);
+                            (task->path.schedule != nullptr || task->path.moving != nullptr ||
+                             task->path.explored != nullptr || transport_->max_exchange_bytes() > 0);
   std::exception_ptr error;
   try {
     if (is_resumable) {

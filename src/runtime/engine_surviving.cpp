@@ -65,6 +65,7 @@ Path Engine::path_to_run(const CollectiveCall& call, bool explores, bool is_meet
   }
   // How it runs depends on who is there when it does. The caller's memory is laid out for those whom the caller sees.
   Path out;
+  const std::lock_guard lock(mutex_);
   out.members = visible_;
   return out;
 }
@@ -73,24 +74,38 @@ void Engine::see(const std::shared_ptr<const Members>& members) {
   if (members != nullptr && (visible_ == nullptr || members->generation > visible_->generation)) visible_ = members;
 }
 
-int Engine::visible_size() const { return visible_ == nullptr ? size() : static_cast<int>(visible_->ranks.size()); }
+/// Null: nobody is ever lost here.
+std::shared_ptr<const Members> Engine::visible() const {
+  if (survival_ == nullptr) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return visible_;
+}
+
+int Engine::visible_size() const {
+  const std::shared_ptr<const Members> seen = visible();
+  return seen == nullptr ? size() : static_cast<int>(seen->ranks.size());
+}
 
 int Engine::visible_rank() const {
-  if (visible_ == nullptr) return rank();
-  const auto found = std::lower_bound(visible_->ranks.begin(), visible_->ranks.end(), survival_->first_rank());
-  return static_cast<int>(found - visible_->ranks.begin());
+  const std::shared_ptr<const Members> seen = visible();
+  if (seen == nullptr) return rank();
+  const auto found = std::lower_bound(seen->ranks.begin(), seen->ranks.end(), survival_->first_rank());
+  return static_cast<int>(found - seen->ranks.begin());
 }
 
 Members Engine::visible_members() const {
-  if (visible_ != nullptr) return *visible_;
+  if (const std::shared_ptr<const Members> seen = visible()) return *seen;
   Members out;
   for (int rank = 0; rank < size(); ++rank) out.ranks.push_back(rank);
   return out;
 }
 
 Members Engine::members_of(const Task& task) {
-  const std::lock_guard lock(mutex_);
-  return task.members == nullptr ? visible_members() : *task.members;
+  {
+    const std::lock_guard lock(mutex_);
+    if (task.members != nullptr) return *task.members;
+  }
+  return visible_members();
 }
 
 void Engine::run_surviving(const CollectiveCall& call, const Path& path) {

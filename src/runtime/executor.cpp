@@ -60,9 +60,9 @@ bool Execution::open_chunks() {
     flight.element_size = schedule_.element_size;
     const std::int64_t stride = schedule_.block_count * schedule_.element_size;
     const std::int64_t begin = next_chunk_ * schedule_.chunk_block_count * schedule_.element_size;
-    // The input is never written; views have one type for both spaces.
-    flight.input = {const_cast<std::byte*>(in_) + begin, stride};  // NOLINT(*-const-cast)
-    flight.work = {out_ + begin, stride};
+    // The input is never written; views have one type for both spaces. A rank that gives or gets nothing may have none.
+    if (in_ != nullptr) flight.input = {const_cast<std::byte*>(in_) + begin, stride};  // NOLINT(*-const-cast)
+    if (out_ != nullptr) flight.work = {out_ + begin, stride};
     if (schedule_.slot_scratch_bytes > 0) {
       flight.work = {scratch_ + flight.slot * schedule_.slot_scratch_bytes,
                      schedule_.slot_scratch_bytes / schedule_.num_blocks};

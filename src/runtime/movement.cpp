@@ -2,16 +2,13 @@
 //
 // Problem: operations that are no AllReduce, ReduceScatter or AllGather, on N ranks with S elements in a vector or
 // block. Idea: a program for each rank is easily said, so there is no plan to be searched and proven:
-//   broadcast   a binomial tree from the root: a rank has its vector after at most log2(N) hops. Where all read what
-//   one
-//               has staged, the root serves all at once.
-//   reduce      the mirror image: a rank combines what its children send with its own vector in one pass, and sends
-//   that
-//               on. Where all read what one has staged, the root reads from all.
+//   broadcast   a binomial tree from the root: a rank has its vector after at most log2(N) hops. Where all can read
+//               what one has staged, the root serves all at once.
+//   reduce      the mirror image: a rank combines what its children send with its own vector in one pass, and
+//               sends that on. Where all can read what one has staged, the root reads from all.
 //   scatter     the root sends N - 1 blocks, gather: it receives as many.
-//   all_to_all  N - 1 steps: in step k a rank sends to the one k after it and receives from the one k before it, so
-//   each
-//               rank has one sender and one receiver at a time.
+//   all_to_all  N - 1 steps: in step k a rank sends to the one k after it and receives from the one k before it,
+//               so each rank has one sender and one receiver at a time.
 // Vectors are cut into chunks of equal length that follow each other through these steps (runtime/schedule.hpp).
 //
 // Shared memory needs to know where a sender has staged a message. That follows from the sender's program: in trees,

@@ -119,7 +119,7 @@ TEST(Shrink, AStoppedProcessIsLeftOutAndHearsOfIt) {
       Member member{rank, kSize, [&](const CommunicatorOptions& options) {
                       return shared_memory_communicator(name, rank, kSize, options);
                     }};
-      run_until_told(member, shrinking(3), seen);
+      run_until_told(member, shrinking(8), seen);
     });
   }
   seen.await(1, 5);

@@ -82,7 +82,7 @@ TEST_P(TcpShrink, AStoppedRankIsLeftOutAndHearsOfIt) {
   test::SharedArray seen(1 + kSize);
   test::TcpRanks ranks(kSize, GetParam().path);
   test::Processes processes;
-  const test::Body body = [&](Member& member) { run_until_told_over_tcp(member, tcp_shrinking(3), seen); };
+  const test::Body body = [&](Member& member) { run_until_told_over_tcp(member, tcp_shrinking(8), seen); };
   ranks.start(processes, body);
   seen.await(1, 5);
   processes.signal(1, SIGSTOP);

@@ -145,7 +145,7 @@ int measure_and_fit(const FitWays& ways, const std::optional<MpiJob>& job) {
   start.has_common_errors = true;  // a topology that does not fit the hosts
   if (is_rank_over_tcp(config)) {
     start.check = [](int num_ranks) {
-      if (num_ranks < 2) throw UsageError("gar fit needs at least two ranks, and WORLD_SIZE says one");
+      if (num_ranks < 2) throw UsageError("gar fit needs at least two ranks, and this job has one");
     };
   } else if (!job) {
     check_topology_size(config, start.num_ranks);

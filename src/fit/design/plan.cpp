@@ -180,7 +180,9 @@ class Planner {
     if (set.servers.size() < 3 || short_floats(set) >= sizes_.collective.front()) return;
     add({gathering(set.servers, "cps", short_floats(set)), gathering(set.servers, "ring", short_floats(set))},
         level + turn::kShortMesh, level <= 1);
-    if (scope_.has_messages) add({x_to_one(set.servers, short_floats(set))}, level + turn::kXToOne, false);
+    if (scope_.has_messages && !scope_.meets_before_gathers) {
+      add({x_to_one(set.servers, short_floats(set))}, level + turn::kXToOne, false);
+    }
   }
 
   void add_set(const ServerSet& set, int level) {

@@ -17,7 +17,7 @@ struct FitNetwork {
   OperandAccess access = OperandAccess::kCopied;
   Provenance provenance = {};
   std::vector<int> host_of = {};       ///< of every rank
-  bool has_messages = false;           ///< something goes through MPI
+  bool has_messages = false;           ///< ranks send messages, through MPI or TCP
   std::int64_t ranks_per_machine = 1;  ///< on the fullest one
 };
 /// Collective. Throws InvalidArgument when the number of servers of the given topology is neither that of ranks nor

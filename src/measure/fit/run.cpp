@@ -111,8 +111,8 @@ class Run {
     return out;
   }
   [[nodiscard]] FitScope scope() const {
-    return {network_.has_messages, world_.mpi() != nullptr, config_.is_validated, max_senders_,
-            world_.cuda() != nullptr};
+    return {network_.has_messages, world_.mpi() != nullptr,  config_.is_validated,
+            max_senders_,          world_.cuda() != nullptr, is_tcp(config_.transport)};
   }
   void say(const std::string& what) const {
     if (!on_progress_) return;

@@ -161,6 +161,9 @@ int run_tcp_rank(const EnvironmentJob& job, const RankOptions& options, const Ra
     EnvironmentStore store = open_environment_store(job, {}, options.timeout_s);
     const LocalRank rank{job.rank, job.size, "bench", StopSignals::is_requested};
     return body(*tcp_world(rank, std::move(store.store), options.transport));
+  } catch (const InvalidArgument&) {
+    if (!start.has_common_errors || job.rank == 0) return failed();
+    return describe_failure(std::current_exception()).code;
   } catch (...) {
     return failed();
   }

@@ -24,15 +24,16 @@ class SharedMemories {
  public:
   std::shared_ptr<Segment> of(std::uint64_t generation, const SegmentShape& shape) {
     const std::lock_guard lock(mutex_);
-    std::weak_ptr<Segment>& known = segments_[generation];
-    std::shared_ptr<Segment> out = known.lock();
-    if (out == nullptr) known = out = make_private_segment(shape);
+    // The newest stays while a slower thread has not come for it, though the others may have left already.
+    segments_.erase(segments_.begin(), segments_.lower_bound(generation));
+    std::shared_ptr<Segment>& out = segments_[generation];
+    if (out == nullptr) out = make_private_segment(shape);
     return out;
   }
 
  private:
   std::mutex mutex_;
-  std::map<std::uint64_t, std::weak_ptr<Segment>> segments_;
+  std::map<std::uint64_t, std::shared_ptr<Segment>> segments_;
 };
 
 class ThreadRebuilder final : public Rebuilder {

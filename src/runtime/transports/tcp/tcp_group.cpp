@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
+
+#include "runtime/survival/peer_lost.hpp"
 
 namespace gar {
 
@@ -65,9 +68,16 @@ std::unique_ptr<Transport> share_memory(std::unique_ptr<TcpTransport>& messages,
   const int local_rank =
       static_cast<int>(std::find(hosts.members.begin(), hosts.members.end(), rank) - hosts.members.begin());
   const std::string of_host = fmt::format("{}-{}", name, hosts.host_of[static_cast<std::size_t>(rank)]);
-  auto shared = std::make_unique<SharedTransport>(
-      join_segment(of_host, local_rank, shape, group.member.timeout_s, group.member.look),
-      Membership{rank, size, hosts.members}, kSharedForever);
+  std::shared_ptr<Segment> segment;
+  try {
+    segment = join_segment(of_host, local_rank, shape, group.member.timeout_s, group.member.look);
+  } catch (const PeerLost& lost) {  // it counts the ranks of this host
+    std::vector<int> silent;
+    for (const int local : lost.silent()) silent.push_back(hosts.members.at(static_cast<std::size_t>(local)));
+    throw PeerLost(lost.what(), std::move(silent));
+  }
+  auto shared =
+      std::make_unique<SharedTransport>(std::move(segment), Membership{rank, size, hosts.members}, kSharedForever);
   TcpTransport* looked_at = messages.get();
   shared->set_idle([looked_at] { looked_at->look(); });
   std::vector<bool> has_other_way(static_cast<std::size_t>(size), false);

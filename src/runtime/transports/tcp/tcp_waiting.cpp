@@ -109,8 +109,8 @@ void TcpTransport::wait() {
   }
   const std::int64_t now = now_ns();
   check_peers(now);
-  const std::int64_t sleep = sleep_ns(now);
-  if (sleep == 0) sched_yield();
+  std::int64_t sleep = sleep_ns(now);
+  if (sleep == 0 && (!courtesy_.may_yield() || !courtesy_.yield())) sleep = kShortSleepNs;
   wait_events(sleep);
 }
 
