@@ -179,8 +179,12 @@ TEST(TcpTable, ArrivesAsItWas) {
   failed.failure = "rank 3 did not come";
   EXPECT_EQ(read_table(write_table(failed))->failure, failed.failure);
   for (const char* wrong : {"", "gar-tcp-2", "gar-tcp-1 abc\n", "other\n"}) EXPECT_FALSE(read_table(wrong)) << wrong;
-  for (const char* wrong : {"", "10.0.0.1:1", "10.0.0.1:1 x 1 0 0 0 0 0 0 0 0", "10.0.0.1:99999 1 1 0 0 0 0 0 0 0 0",
-                            "10.0.0.1:1 1 0 0 0 0 0 0 0 0 0", "10.0.0.1:1 1 1 0 0 0 0 0 0 0 0 0"}) {
+  std::string options;
+  for (std::size_t i = 0; i < kNumSharedOptions; ++i) options += " 0";
+  ASSERT_TRUE(read_announcement("10.0.0.1:1 1 1" + options).has_value());
+  for (const std::string& wrong :
+       {std::string(), std::string("10.0.0.1:1"), "10.0.0.1:1 x 1" + options, "10.0.0.1:99999 1 1" + options,
+        "10.0.0.1:1 1 0" + options, "10.0.0.1:1 1 1" + options + " 0", "10.0.0.1:1 1 1" + options.substr(2)}) {
     EXPECT_FALSE(read_announcement(wrong)) << wrong;
   }
 }
