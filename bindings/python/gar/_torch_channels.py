@@ -6,7 +6,7 @@ A message is two transfers: its tag and length, then its bytes. A receiver that 
 import collections
 import queue
 import threading
-from typing import Any, Deque, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -63,27 +63,41 @@ class Channel:
                 if self._core is not None:
                     self._core.close()
                 return
-            try:
-                if self._failure is not None:
-                    raise self._failure
-                if self._core is None:
-                    self._core = self._channels.join(self._source, self._destination, self._receives)
-                if self._receives:
-                    self._take(message)
-                else:
-                    self._give(message)
-            except Exception as error:
-                self._failure = self._failure or error
-                message.pending.complete((type(error).__name__ if isinstance(error, _core.Error) else "Error", str(error)))
-            else:
-                message.pending.complete(None)
+            # Python's end waits for what calls PyTorch, and does not wait for messages.
+            _core.enter_python()
+            self._deal_with(message)
             del message
+            _core.leave_python()
+
+    def _deal_with(self, message: Message) -> None:
+        try:
+            if self._failure is not None:
+                raise self._failure
+            if self._core is None:
+                self._core = self._outside(lambda: self._channels.join(self._source, self._destination, self._receives))
+            if self._receives:
+                self._take(message)
+            else:
+                self._give(message)
+        except Exception as error:
+            self._failure = self._failure or error
+            message.pending.complete((type(error).__name__ if isinstance(error, _core.Error) else "Error", str(error)))
+        else:
+            message.pending.complete(None)
+
+    def _outside(self, waits: Callable[[], Any]) -> Any:
+        _core.leave_python()
+        try:
+            return waits()
+        finally:
+            _core.enter_python()
 
     def _transfer(self, memory: torch.Tensor, count: int, dtype: int) -> None:
         assert self._core is not None
         place = memory.data_ptr()
         given, got = (0, place) if self._receives else (place, 0)
-        self._core.run(_TRANSFER, given, got, count, dtype, 0, self._root)
+        core = self._core
+        self._outside(lambda: core.run(_TRANSFER, given, got, count, dtype, 0, self._root))
 
     def _give(self, message: Message) -> None:
         memory = message.tensor.contiguous()

@@ -59,6 +59,7 @@ class DdpState:
             if item is None:
                 return
             gradients, future = item
+            _core.enter_python()  # Python's end waits for this one
             try:
                 gradients.div_(self.communicator.size)
                 self.communicator.all_reduce(gradients)
@@ -66,6 +67,8 @@ class DdpState:
                 future.set_exception(error)
             else:
                 future.set_result(gradients)
+            del item, gradients, future
+            _core.leave_python()
 
 
 def communicator(group: Optional[Any] = None, **options: Any) -> DdpState:

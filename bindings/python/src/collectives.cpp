@@ -42,6 +42,15 @@ void leave() { --num_in_python; }
   while (true) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
+/// Daemon threads of Python that call PyTorch: it gives the lock away inside, and who asks for it again while Python ends is
+/// thrown out, through code that throws nothing, which ends the process. So the end waits for what is between these two.
+void enter_python() {
+  if (may_enter()) return;
+  const py::gil_scoped_release no_gil;
+  stop_here();
+}
+void leave_python() { leave(); }
+
 /// For code of Python that C++ calls, from before it takes the lock.
 struct InPython {
   InPython() {
@@ -342,6 +351,8 @@ void end_callbacks() {
 
 void add_collectives(py::module_& module) {
   module.def("end_callbacks", &end_callbacks);
+  module.def("enter_python", &enter_python);
+  module.def("leave_python", &leave_python);
   py::class_<Collectives>(module, "Collectives")
       .def_static(
           "meet",
