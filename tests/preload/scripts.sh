@@ -48,7 +48,7 @@ program() { echo "$build/tests/preload/preload_$1_$2"; }
 runs() {
   local expected=$1 code=0
   shift
-  timeout -k 10 300 "$@" >out 2>err </dev/null || code=$?
+  timeout -k 10 300 "$@" >out 2>err || code=$?
   case $expected in
     error) ((code != 0 && code != 124 && code != 137)) || fail "$*: exit code $code, not an error" ;;
     *) ((code == expected)) || fail "$*: exit code $code, not $expected" ;;

@@ -234,7 +234,7 @@ void expect_close(const std::vector<double>& a, const std::vector<double>& b, co
 }
 
 TEST(Chunks, BusyTimesAreSumsOverMessages) {
-  for (std::uint64_t seed = 1; seed <= test::in_slow_build<std::uint64_t>(40, 150); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::in_slow_build<std::uint64_t>(16, 150); ++seed) {
     std::mt19937_64 random(seed);
     test::RandomTopologyOptions options;
     options.min_servers = 2;
