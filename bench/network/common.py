@@ -11,6 +11,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 CLUSTER = os.path.join(ROOT, "testbed", "cluster")
 NAME = "b%d" % os.getpid()  # several of these do not meet
 SIZES = {"2e4": 80000, "1e5": 400000, "2.5e5": 1000000}
+#: What Open MPI says when one of its own connections was not made. The job then waits for ever.
+LOST_CONNECTION = "Open MPI failed to TCP connect to a peer MPI process"
+ATTEMPTS = 3
 
 
 def fail(text, code=4):
@@ -87,10 +90,14 @@ def bench(options, mpi, algorithms, *, extra=(), sizes=None, transport="mpi", en
     sizes = ",".join(str(size) for size in (sizes or SIZES.values()))
     with tempfile.TemporaryDirectory() as directory:
         out = os.path.join(directory, "results.json")
-        done = cluster("run", "--mpi", mpi, "--timeout", "900", "--counters", *extra, "--", program, "bench", "--algo",
-                       algorithms, "--sizes", sizes, "-n", str(options.repetitions), "-w", "1", "--batch", "1",
-                       "--transport", transport, "--timeout", "60", "-J", out, capture_output=True,
-                       env={**os.environ, **(environment or {})})
+        for attempt in range(ATTEMPTS):
+            done = cluster("run", "--mpi", mpi, "--timeout", "900", "--counters", *extra, "--", program, "bench", "--algo",
+                           algorithms, "--sizes", sizes, "-n", str(options.repetitions), "-w", "1", "--batch", "1",
+                           "--transport", transport, "--timeout", "60", "-J", out, capture_output=True,
+                           env={**os.environ, **(environment or {})})
+            if done.returncode == 0 or LOST_CONNECTION not in done.stderr:
+                break
+            print(f"# {mpi} {algorithms}: {LOST_CONNECTION}: attempt {attempt + 1} of {ATTEMPTS}", file=sys.stderr)
         if done.returncode != 0:
             fail(f"{mpi} {algorithms}: exit code {done.returncode}\n{done.stderr[-2000:]}")
         with open(out, encoding="utf-8") as file:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 namespace gar {
 
@@ -76,7 +77,8 @@ double Contest::worth(const Entry& entry) const {
 
 Contest::Standing Contest::standing(int candidate) const {
   const Entry& entry = entries_[static_cast<std::size_t>(candidate)];
-  return {worth(entry), entry.num_counted, entry.num_looks};
+  return {worth(entry), entry.num_counted, entry.num_looks,
+          entry.num_counted > 0 ? entry.num_counted : entry.num_guess};
 }
 
 void Contest::pay(double seconds, const Look& look) {
@@ -178,10 +180,13 @@ void Contest::elect() {
 void Contest::reopen(double ratio) {
   for (Entry& entry : entries_) {
     const double known = worth(entry);
-    const std::int64_t num_free = entry.num_free;
-    entry = {};
-    entry.num_free = num_free;
-    if (known > 0) entry.guess = known * ratio;
+    Entry again;
+    again.num_free = entry.num_free;
+    if (known > 0) {
+      again.guess = known * ratio;
+      again.num_guess = entry.num_counted > 0 ? entry.num_counted : entry.num_guess;
+    }
+    entry = std::move(again);
   }
   is_settled_ = false;
   patience_ = kBetween;

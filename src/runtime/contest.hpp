@@ -51,6 +51,7 @@ class Contest {
     double seconds = -1;         ///< of a call; -1: not tried
     std::int64_t num_calls = 0;  ///< counted, since the contest was opened
     std::int64_t num_looks = 0;  ///< turns, since the contest was opened
+    std::int64_t num_known = 0;  ///< calls that `seconds` rests on, also those from before the contest was opened again
   };
 
   /// `incumbent` runs first. `expected_s`: what an earlier job measured for each candidate, with which the contest
@@ -80,8 +81,9 @@ class Contest {
     std::vector<double> samples;  ///< the last ones
     std::int64_t num_counted = 0;
     std::int64_t num_looks = 0;
-    std::int64_t num_free = 0;  ///< looks that cost nothing
-    double guess = -1;          ///< where there are no samples: what was known before; -1: nothing
+    std::int64_t num_free = 0;   ///< looks that cost nothing
+    double guess = -1;           ///< where there are no samples: what was known before; -1: nothing
+    std::int64_t num_guess = 0;  ///< calls of this contest that the guess rests on
   };
 
   [[nodiscard]] double worth(const Entry& entry) const;

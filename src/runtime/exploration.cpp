@@ -145,9 +145,9 @@ Decision decision_of(const ExploredClass& explored) {
     DecisionCandidate candidate;
     candidate.name = explored.candidates[i].name;
     candidate.predicted_seconds = explored.candidates[i].predicted_seconds;
-    if (standing.num_calls > 0) {
+    if (standing.num_known > 0) {
       candidate.seconds = standing.seconds;
-      candidate.num_calls = standing.num_calls;
+      candidate.num_calls = standing.num_known;
     } else if (const DecisionCandidate* old = explored.before ? explored.before->find(candidate.name) : nullptr) {
       candidate.seconds = old->seconds;
       candidate.num_calls = old->num_calls;

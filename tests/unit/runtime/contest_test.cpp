@@ -204,6 +204,19 @@ TEST(Contest, LooksAgainWhenTheTimesDrift) {
   EXPECT_EQ(contest.incumbent(), 1);
 }
 
+// A program may end just then, and says and keeps what was measured.
+TEST(Contest, KnowsWhatItKnewWhenItIsOpenedAgain) {
+  Contest contest(3, 0, {}, {});
+  run(contest, {1.0, 1.2, 1.4}, 3000);
+  ASSERT_TRUE(contest.is_settled());
+  for (int call = 0; call < 20'000 && contest.num_reopened() == 0; ++call) run(contest, {2.0, 1.2, 1.4}, 1);
+  ASSERT_EQ(contest.num_reopened(), 1);
+  for (int candidate = 0; candidate < 3; ++candidate) {
+    EXPECT_GT(contest.standing(candidate).seconds, 0) << candidate;
+    EXPECT_GT(contest.standing(candidate).num_known, 0) << candidate;
+  }
+}
+
 TEST(Contest, OneSlowTurnIsNoDrift) {
   Contest contest(2, 0, {}, {});
   run(contest, {1.0, 1.2}, 3000);
