@@ -291,6 +291,9 @@ bool holds_intervals(const std::vector<std::int64_t>& factors, std::int64_t m, s
 //   - The way back: all servers together lack g - 1 vectors, so one of them gets at least (g - 1)/M. If all own equal
 //     shares, it hears from at least g - 1.
 //   - Messages: who owns something has heard from g - 1. If everyone does, someone has sent to as many.
+//   - A group of m < M/g servers holds the vector once. If all own equal shares, (M - m)/M of it leaves the group, so
+//     one of its servers sends (M/m - 1)/M: more than it gets. Nobody takes more than 1/M, so that goes to M/m - 1
+//     servers at least, rounded up, and comes back from as many.
 //   - Equal shares exist, and are found (acps.cpp), where every child's ranks hold an interval each. Where that is not
 //     so, and nobody has looked, the bound leaves out incast on the way back and all but one of the messages sent.
 //   - Ranks of the first and the last group meet if everyone owns something; otherwise still the owner and the group
@@ -299,6 +302,7 @@ double uneven_hcps_bound(const std::vector<std::int64_t>& factors, std::int64_t 
                          const OneSwitch& p, Collective collective,
                          const std::function<double(std::int64_t distance)>& path, bool has_equal_shares) {
   constexpr double kRounding = 1e-12;
+  constexpr double kShares = 2e-9;  // equal ones may differ by half of that
   const double scatters = collective == Collective::kAllGather ? 0 : 1;
   const double gathers = collective == Collective::kReduceScatter ? 0 : 1;
   double most = 0;
@@ -316,10 +320,16 @@ double uneven_hcps_bound(const std::vector<std::int64_t>& factors, std::int64_t 
       const double piece = size_floats / static_cast<double>(members);
       const double moved = static_cast<double>(groups - 1) * piece;
       const double incast = moved * excess(p, groups) * p.epsilon;
-      const double messages = static_cast<double>(is_fair ? 2 * (groups - 1) : groups) * p.mu;
-      const double moving = path(apart) + moved * p.beta + messages;
-      seconds += scatters * (moving + incast + moved * p.gamma + static_cast<double>(groups + 1) * piece * p.delta) +
-                 gathers * (moving + (is_fair ? incast : 0));
+      const bool has_sender = is_fair && !is_even;  // of a small group, as above
+      const double others = static_cast<double>(members - small) / static_cast<double>(small);
+      const double sent = has_sender ? (1 - kShares) * others * piece : moved;
+      const std::int64_t receivers = has_sender ? (members - 1) / small : groups - 1;
+      const double messages = static_cast<double>(is_fair ? groups - 1 + receivers : groups) * p.mu;
+      const double scattering = std::max(moved * p.beta + incast, sent * p.beta);
+      const double gathering = sent * (p.beta + (is_fair ? excess(p, receivers + 1) * p.epsilon : 0));
+      const double calculation = moved * p.gamma + static_cast<double>(groups + 1) * piece * p.delta;
+      seconds += scatters * (path(apart) + messages + scattering + calculation) +
+                 gathers * (path(apart) + messages + gathering);
       members = is_largest ? large : small;
     }
     most = std::max(most, seconds);

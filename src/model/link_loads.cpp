@@ -199,12 +199,7 @@ Calculation calculation_of(const std::vector<Message>& recvs, std::int64_t num_u
   Calculation out;
   if (recvs.empty()) return out;
   const auto add = [&](std::int64_t length, std::int64_t num_received, bool with_own) {
-    const std::int64_t f = num_received + (with_own ? 1 : 0);
-    out.fan_in = std::max(out.fan_in, f);
-    if (f < 2) return;
-    const double s = static_cast<double>(length) / static_cast<double>(num_units);
-    out.adds += static_cast<double>(f - 1) * s;
-    out.accesses += static_cast<double>(f + 1) * s;
+    out.add(static_cast<double>(length) / static_cast<double>(num_units), num_received, with_own);
   };
   const bool one_interval = std::all_of(
       recvs.begin(), recvs.end(), [&](const Message& m) { return m.begin == recvs[0].begin && m.end == recvs[0].end; });

@@ -114,6 +114,14 @@ struct Calculation {
   double adds = 0;      ///< sum of (f - 1) s, as a fraction of the vector
   double accesses = 0;  ///< sum of (f + 1) s
   std::int64_t fan_in = 0;
+  /// One more piece s, which arrives so many times, and is added to the rank's own one if it has one.
+  void add(double s, std::int64_t num_received, bool with_own) {
+    const std::int64_t f = num_received + (with_own ? 1 : 0);
+    fan_in = std::max(fan_in, f);
+    if (f < 2) return;
+    adds += static_cast<double>(f - 1) * s;
+    accesses += static_cast<double>(f + 1) * s;
+  }
 };
 Calculation calculation_of(const std::vector<Message>& recvs, std::int64_t num_units);
 

@@ -9,7 +9,8 @@
 // exchange sends k (r - k) pieces from k senders out and as many from r - k senders in (an exchange of everything does
 // so with larger pieces, and has no mirror image); a ring sends one piece each way. So a digit stage costs O(1) per
 // link, whatever its radix: flat CPS on a million servers is priced without its 10^12 messages. Stages with explicit
-// targets, and holdings of unequal size, are counted message by message.
+// targets, and holdings of unequal size, are counted message by message; targets below one switch in sums per rank
+// (place_steps.cpp).
 //
 // Sub-plans at places that look the same (same sub-plan, same shape of the switch around it, same offset) are priced
 // once. Sibling sub-plans that would share a link (groups that straddle a switch) advance in lockstep, step by step, so
@@ -30,6 +31,7 @@
 #include "model/digit_loads.hpp"
 #include "model/link_loads.hpp"
 #include "model/nested.hpp"
+#include "model/place_steps.hpp"
 
 namespace gar {
 
@@ -175,7 +177,7 @@ class Pricer {
       } else {
         const std::size_t before = placed.scatter.size();
         const std::size_t gather_before = placed.gather.size();
-        lockstep(draft, {step, step + steps});
+        if (!place_on_switch(draft, id)) lockstep(draft, {step, step + steps});
         for (std::size_t i = before; i < placed.scatter.size(); ++i) placed.scatter[i].label = stage_label(sp, st);
         const std::size_t added = placed.gather.size() - gather_before;  // the mirror image comes first
         for (std::size_t i = 0; i < added; ++i) placed.gather[i].label = stage_label(sp, st);
@@ -531,8 +533,35 @@ class Pricer {
     return longest;
   }
 
+  /// What ranks do in a step. Its mirror image has the same messages: the sender of one receives it there.
+  struct StepWork {
+    Terms slowest;
+    Handling handling;
+    std::int64_t fan_in = 0;
+  };
+  [[nodiscard]] double num_halves(std::int64_t step) const {
+    const bool has_mirror = out_.has_gather_ && step < index_.num_mirrored_steps();
+    return (out_.has_scatter_ ? 1 : 0) + (has_mirror ? 1 : 0);
+  }
+  void add_work(const ServerParams& server, const Calculation& c, const MessageCount& messages, StepWork& work) const {
+    work.fan_in = std::max(work.fan_in, c.fan_in);
+    add_calculation(server, c.adds, c.accesses, work.slowest);
+    work.handling.offer(messages, mu_of(server));
+  }
+  void add_busy_work(const ServerParams& server, const Calculation& c, const MessageCount& messages, double halves,
+                     ServerParams& busy) const {
+    if (out_.has_scatter_) add_busy_server(server, c.adds, c.accesses, busy);
+    busy.mu += halves * static_cast<double>(messages.sent + messages.received) * mu_of(server);
+  }
+  StageCost cost_of_step(const NodeSpan& span, const Bottleneck& worst, double latency, const StepWork& work,
+                         bool is_gather);
+
   // Prices the steps [steps.begin, steps.end) of the draft's ranks, message by message and step by step.
   void lockstep(Draft& draft, Interval steps);
+
+  // Prices the only stage of a sub-plan if that gives pieces to owners, and if all of its ranks are servers of one
+  // switch. False where it is not so.
+  bool place_on_switch(Draft& draft, SubPlanId id);
 
   const Plan& plan_;
   const std::vector<bool>& is_inner_;  // by sub-plan
@@ -567,6 +596,23 @@ void turn_round(std::vector<Transfer>& transfers, std::size_t num_ranks, std::ve
 
 }  // namespace
 
+StageCost Pricer::cost_of_step(const NodeSpan& span, const Bottleneck& worst, double latency, const StepWork& work,
+                               bool is_gather) {
+  out_.max_excess_ = std::max(out_.max_excess_, worst.max_excess);
+  StageCost cost;
+  cost.label = "step by step";
+  cost.is_gather = is_gather;
+  name_link(span, tree_of(span), worst, cost);
+  cost.fixed.alpha = latency;
+  cost.fixed.mu = work.handling.seconds();
+  cost.sending = is_gather ? work.handling.receiving : work.handling.sending;
+  cost.slope.beta = worst.beta;
+  cost.slope.epsilon = worst.epsilon;
+  if (!is_gather) cost.slope += work.slowest;
+  cost.fan_in = is_gather ? 1 : work.fan_in;
+  return cost;
+}
+
 void Pricer::lockstep(Draft& draft, Interval steps) {
   const NodeSpan& span = draft.span;
   const PricingTree& pt = tree_of(span);
@@ -574,9 +620,7 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
   Busy& busy = draft.busy;
   struct StepData {
     std::vector<Transfer> transfers;  // sorted by sender
-    Terms slowest;
-    Handling handling;  // the mirror image has the same: the sender of a message receives it there
-    std::int64_t fan_in = 0;
+    StepWork work;
   };
   std::map<std::int64_t, StepData> by_step;
   RankProgram program;
@@ -593,37 +637,20 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
             {static_cast<std::int32_t>(local), static_cast<std::int32_t>(m.peer - span.first_rank), volume});
       }
       const Calculation c = calculation_of(step.recvs, plan_.num_units);
-      data.fan_in = std::max(data.fan_in, c.fan_in);
-      add_calculation(server_at(pt, local), c.adds, c.accesses, data.slowest);
       const MessageCount messages = messages_of(step);
-      const double mu = mu_of(server_at(pt, local));
-      data.handling.offer(messages, mu);
-      if (busy.is_wanted()) {
-        ServerParams& at_rank = busy.calculation[static_cast<std::size_t>(local)];
-        if (out_.has_scatter_) add_busy_server(server_at(pt, local), c.adds, c.accesses, at_rank);
-        const bool has_mirror = out_.has_gather_ && step.number < index_.num_mirrored_steps();
-        const double halves = (out_.has_scatter_ ? 1 : 0) + (has_mirror ? 1 : 0);
-        at_rank.mu += halves * static_cast<double>(messages.sent + messages.received) * mu;
-      }
+      add_work(server_at(pt, local), c, messages, data.work);
+      if (!busy.is_wanted()) continue;
+      add_busy_work(server_at(pt, local), c, messages, num_halves(step.number),
+                    busy.calculation[static_cast<std::size_t>(local)]);
     }
   }
   LoadCounter counter(topology_, pt);
   const auto price = [&](const StepData& data, bool is_gather) {
-    StageCost cost;
-    cost.label = "step by step";
-    cost.is_gather = is_gather;
     Busy none;
     const bool counts = is_gather ? out_.has_gather_ : out_.has_scatter_;
-    const Bottleneck worst = counter.count(data.transfers, options_, cost.fixed.alpha, counts ? busy : none);
-    out_.max_excess_ = std::max(out_.max_excess_, worst.max_excess);
-    name_link(span, pt, worst, cost);
-    cost.fixed.mu = data.handling.seconds();
-    cost.sending = is_gather ? data.handling.receiving : data.handling.sending;
-    cost.slope.beta = worst.beta;
-    cost.slope.epsilon = worst.epsilon;
-    if (!is_gather) cost.slope += data.slowest;
-    cost.fan_in = is_gather ? 1 : data.fan_in;
-    return cost;
+    double latency = 0;
+    const Bottleneck worst = counter.count(data.transfers, options_, latency, counts ? busy : none);
+    return cost_of_step(span, worst, latency, data.work, is_gather);
   };
   std::vector<StageCost> gather;
   std::vector<Transfer> turned;
@@ -637,6 +664,61 @@ void Pricer::lockstep(Draft& draft, Interval steps) {
   }
   placed.gather.insert(placed.gather.begin(), std::make_move_iterator(gather.rbegin()),
                        std::make_move_iterator(gather.rend()));
+}
+
+// On one switch a rank's link carries what the rank sends and receives itself, so its sums say all.
+bool Pricer::place_on_switch(Draft& draft, SubPlanId id) {
+  const PricingTree& pt = tree_of(draft.span);
+  const SubPlan& subplan = plan_.subplans[static_cast<std::size_t>(id)];
+  const bool is_one_switch = pt.is_uniform && pt.tree.size() == pt.tree.leaf.size() + 1;
+  // Where blocks are put into the order of ranks, messages are cut further.
+  const bool has_order = plan_.collective != Collective::kAllReduce;
+  if (!is_one_switch || has_order || subplan.stages.size() != 1 || is_digit(subplan.stages[0])) return false;
+  PlaceSteps steps(plan_, index_, id);
+  const double halves = num_halves(index_.first_step(id));
+  Busy& busy = draft.busy;
+  StepWork work;
+  Bottleneck scatter;
+  Bottleneck gather;
+  for (std::int64_t r = 0; r < draft.num_ranks; ++r) {
+    const RankStep step = steps.of(r);
+    if (step.num_parts == 0) continue;
+    options_.work->spend(kMessageWeight * static_cast<double>(step.num_parts));
+    const auto local = static_cast<std::size_t>(draft.offset() + r);
+    const std::int32_t instance = pt.tree.leaf[local];
+    const Node& server = topology_.node(pt.tree.node[static_cast<std::size_t>(instance)]);
+    const LinkParams& link = server.uplink;
+    const auto [sent, received] = step.messages;
+    add_work(server.server, step.calculation, step.messages, work);
+    // All that leaves has one sender; on the way back whoever has got something sends it.
+    const std::int64_t sends = sent > 0 ? 1 : 0;
+    const std::int64_t returns = received > 0 ? 1 : 0;
+    scatter.offer(link, instance, false, step.sent, sends, options_);
+    scatter.offer(link, instance, true, step.received, received, options_);
+    gather.offer(link, instance, false, step.received, returns, options_);
+    gather.offer(link, instance, true, step.sent, sent, options_);
+    if (!busy.is_wanted()) continue;
+    add_busy_work(server.server, step.calculation, step.messages, halves, busy.calculation[local]);
+    const auto add = [&](double load, std::int64_t senders, LinkCost& at) {
+      const LinkCost cost = cost_of_load(link, load, senders, options_);
+      at = {at.beta + cost.beta, at.epsilon + cost.epsilon};
+    };
+    LinkCost& up = busy.up[static_cast<std::size_t>(instance)];
+    LinkCost& down = busy.down[static_cast<std::size_t>(instance)];
+    if (out_.has_scatter_) add(step.sent, sends, up);
+    if (out_.has_scatter_) add(step.received, received, down);
+    if (out_.has_gather_) add(step.received, returns, up);
+    if (out_.has_gather_) add(step.sent, sent, down);
+  }
+  if (scatter.instance < 0) return true;  // nothing moves
+  const auto instance = static_cast<std::size_t>(scatter.instance);
+  const double way = pt.latency[instance];
+  const double latency = std::max(0.0, way + way - 2 * pt.latency[0] + topology_.node(pt.tree.node[0]).alpha);
+  draft.placed.scatter.push_back(cost_of_step(draft.span, scatter, latency, work, false));
+  if (out_.has_gather_) {
+    draft.placed.gather.insert(draft.placed.gather.begin(), cost_of_step(draft.span, gather, latency, work, true));
+  }
+  return true;
 }
 
 ModelOptions metered(ModelOptions options, const Topology& topology) {

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "gar/errors.hpp"
 #include "gar/limits.hpp"
@@ -44,14 +46,23 @@ void check_program(const Plan& plan, std::size_t rank) {
   }
 }
 
-// The numbers 0..n-1, sorted by what owner_of says about them.
+// The numbers 0..n-1, sorted by what owner_of says about them; owners are below num_owners.
 template <class OwnerOf>
-std::vector<std::int32_t> sorted_by_owner(std::size_t n, OwnerOf owner_of) {
+std::vector<std::int32_t> sorted_by_owner(std::size_t n, std::int64_t num_owners, OwnerOf owner_of) {
+  constexpr std::size_t kFew = 8;  // owners for each number: counting them takes no longer than sorting
   std::vector<std::int32_t> order(n);
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return owner_of(static_cast<std::size_t>(a)) < owner_of(static_cast<std::size_t>(b));
-  });
+  if (std::cmp_greater(num_owners, kFew * n)) {
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+      return owner_of(static_cast<std::size_t>(a)) < owner_of(static_cast<std::size_t>(b));
+    });
+    return order;
+  }
+  std::vector<std::size_t> next(static_cast<std::size_t>(num_owners) + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) ++next[static_cast<std::size_t>(owner_of(i)) + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  for (std::size_t i = 0; i < n; ++i)
+    order[next[static_cast<std::size_t>(owner_of(i))]++] = static_cast<std::int32_t>(i);
   return order;
 }
 
@@ -166,6 +177,26 @@ std::vector<Interval> PlanIndex::Impl::held_after(SubPlanId id, std::int64_t ran
   if (id == kLeaf) return {{0, plan->num_units}};
   return held_before(id, subplan(id).stages.size(), rank);
 }
+
+/// What single ranks hold before a stage. Those in the same place of equal children hold the same.
+class PlanIndex::Impl::Holdings {
+ public:
+  Holdings(const Impl& index, SubPlanId id, std::size_t stage) : index_(index), id_(id), stage_(stage) {}
+  const std::vector<Interval>& of(std::int64_t rank) {
+    if (stage_ > 0) return last_ = index_.held_before(id_, stage_, rank);
+    const Child c = index_.child_of_rank(id_, rank);
+    const auto [it, is_new] = known_.try_emplace({c.id, rank - c.first_rank});
+    if (is_new) it->second = index_.held_after(c.id, rank - c.first_rank);
+    return it->second;
+  }
+
+ private:
+  const Impl& index_;
+  SubPlanId id_;
+  std::size_t stage_;
+  std::map<std::pair<SubPlanId, std::int64_t>, std::vector<Interval>> known_;
+  std::vector<Interval> last_;
+};
 
 // The partition of the vector that the ranks hold before stage `stage` (which must not be the first of several
 // children).
@@ -312,22 +343,21 @@ void PlanIndex::Impl::derive_place(SubPlanId id, std::size_t stage) {
   check_target(id, stage);
   const std::vector<Piece>& target = subplan(id).stages[stage].target;
   PlaceIndex place;
-  std::vector<Interval> held;
-  for (const std::int32_t i : sorted_by_owner(target.size(), [&](std::size_t piece) { return target[piece].owner; })) {
+  Holdings holdings(*this, id, stage);
+  for (const Piece& p : target) append_cut(p, holdings.of(p.owner), place.pieces);
+  const std::int64_t num_ranks = at(id).num_ranks;
+  const auto target_owner = [&](std::size_t piece) { return target[piece].owner; };
+  for (const std::int32_t i : sorted_by_owner(target.size(), num_ranks, target_owner)) {
     const Piece& p = target[static_cast<std::size_t>(i)];
     if (place.owners.empty() || place.owners.back() != p.owner) {
       place.owners.push_back(p.owner);
       place.raw_first.push_back(static_cast<std::int32_t>(place.raw.size()));
-      held = held_before(id, stage, p.owner);
     }
     place.raw.push_back({p.begin, p.end});
-    append_cut(p, held, place.pieces);
   }
   place.raw_first.push_back(static_cast<std::int32_t>(place.raw.size()));
-  std::sort(place.pieces.begin(), place.pieces.end(),
-            [](const TargetPiece& a, const TargetPiece& b) { return a.piece.begin < b.piece.begin; });
   const auto owner_of = [&](std::size_t piece) { return place.pieces[piece].piece.owner; };
-  place.by_owner = sorted_by_owner(place.pieces.size(), owner_of);
+  place.by_owner = sorted_by_owner(place.pieces.size(), num_ranks, owner_of);
   for (std::size_t i = 0; i < place.by_owner.size(); ++i) {
     const std::int32_t owner = owner_of(static_cast<std::size_t>(place.by_owner[i]));
     const std::size_t num_begun = place.first_of.size();

@@ -92,6 +92,7 @@ struct PlanIndex::Impl {
   [[nodiscard]] std::int64_t count_before(SubPlanId id, std::int64_t rank) const;
   [[nodiscard]] std::int64_t rank_before(SubPlanId id, std::int64_t k) const;
 
+  class Holdings;
   // What a rank holds: after the sub-plan, and before its stage `stage`.
   [[nodiscard]] std::vector<Interval> held_after(SubPlanId id, std::int64_t rank) const;
   [[nodiscard]] std::vector<Interval> held_before(SubPlanId id, std::size_t stage, std::int64_t rank) const;

@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "gar/limits.hpp"
 #include "gar/planner.hpp"
@@ -46,6 +47,7 @@ struct Candidate {
   AlgorithmSpec spec;
   std::shared_ptr<const PricedPlan> priced;  // null until it is needed
   std::optional<bool> has_equal_shares{};    // of uneven groups; empty: nobody has looked
+  std::shared_ptr<const Plan> plan{};        // from then until it is priced or passed over
 };
 
 /// Does every stage between uneven groups leave each of its ranks an equal share?
@@ -362,13 +364,17 @@ struct Predictor::Impl {
     return std::max(bound, digits.seconds(c.spec.factors, size_floats, path));
   }
 
+  [[nodiscard]] std::shared_ptr<const Plan> built(const AlgorithmSpec& spec) const {
+    return std::make_shared<const Plan>(build_plan(spec, topology.num_servers()));
+  }
+
   const PricedPlan& price(Candidate& c) {
     if (!c.priced) {
       const bool trivial = topology.num_servers() == 1 && c.spec.factors.empty();
       if (prices) c.priced = prices->find(c.spec, options);
       if (c.priced) return *c.priced;
-      const Plan flat = build_plan(trivial ? AlgorithmSpec{"cps", {}, false} : c.spec, topology.num_servers());
-      const Plan whole = as_collective(flat, options.collective);
+      if (!c.plan) c.plan = built(trivial ? AlgorithmSpec{"cps", {}, false} : c.spec);
+      const Plan whole = as_collective(*std::exchange(c.plan, nullptr), options.collective);
       c.priced = prices ? prices->of(c.spec, whole, topology, options)
                         : std::make_shared<const PricedPlan>(whole, topology, options);
     }
@@ -435,11 +441,15 @@ struct Predictor::Impl {
     for (const auto& [bound, i] : closest) {
       Candidate& c = family.candidates[i];
       if (bound >= out.most) break;
-      // Building a plan takes a tenth of pricing it, and tells more.
+      // Building a plan takes less than pricing it, and tells more.
       if (c.spec.uneven && c.spec.factors.size() > 2 && !c.has_equal_shares) {
-        c.has_equal_shares = shares_equally(build_plan(c.spec, topology.num_servers()));
+        c.plan = built(c.spec);
+        c.has_equal_shares = shares_equally(*c.plan);
         out.bounds[i] = close_bound_of(c, size_floats, bound);
-        if (out.bounds[i] >= out.most) continue;
+        if (out.bounds[i] >= out.most) {
+          c.plan.reset();
+          continue;
+        }
       }
       if (!may_price(family, c)) continue;
       out.most = std::min(out.most, price(c).cost(size_floats).total());

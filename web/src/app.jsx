@@ -7,10 +7,10 @@ import { Cancelled } from './client.js';
 import { Diagnosis } from './diagnosis.jsx';
 import { Heat } from './heat.jsx';
 import { Movie } from './movie.jsx';
-import { parseNetwork } from './network.js';
+import { layout, parseNetwork } from './network.js';
 import { NodePanel, Picture } from './picture.jsx';
 import { Sliders } from './sliders.jsx';
-import { cleaned, fromFragment, networkFields } from './state.js';
+import { fromFragment, networkFields } from './state.js';
 import { Take } from './take.jsx';
 import { bytes, count, DTYPES, elements, parseBytes, percent, seconds, short } from './units.js';
 
@@ -111,7 +111,7 @@ function NetworkInput({ state, net, onChange, onFiles }) {
   );
 }
 
-export function App({ core, start }) {
+export function App({ core, start, onLink }) {
   const [state, setState] = useState(start);
   const [net, setNet] = useState(null);
   const [answer, setAnswer] = useState(null);
@@ -126,6 +126,8 @@ export function App({ core, start }) {
   const [edits, setEdits] = useState([]);
   const history = useRef([]);
   const run = useRef(0);
+  const view = useRef({ ...start.view });
+  const keep = useCallback((patch) => Object.assign(view.current, patch), []);
 
   const change = useCallback((patch, what) => {
     setState((old) => {
@@ -240,15 +242,49 @@ export function App({ core, start }) {
   }, [state.profile]);
 
   const tree = useMemo(() => (net ? parseNetwork(net.network) : null), [net?.network]);
+  const choose = (part) => {
+    setChosen(part);
+    keep({ chosen: part?.key });
+  };
   useEffect(() => {
     // An edit makes a file of a name; what was chosen is still there.
-    if (state.topology) setChosen(null);
+    if (state.topology && tree) choose(null);
   }, [state.topology]);
+  useEffect(() => {
+    if (tree && start.view.chosen !== undefined && history.current.length === 0)
+      choose(layout(tree).nodes.find((part) => part.key === start.view.chosen) ?? null);
+  }, [tree]);
 
-  const judge = async (text, name, currentFields, currentProfile) => {
-    const profileField = currentProfile ? { profile: currentProfile } : currentFields;
-    return core.ask({ ask: 'diagnose', results: text, name, ...profileField }, { key: 'diagnose' });
+  /** What a plan, a log or results say beside the network of that state. */
+  const judged = async (seen, text, name, beside) => {
+    if (seen.kind === 'plan') {
+      const proof = await core.ask({ ask: 'verify', plan: text, name }, { key: 'verify' });
+      return { ...seen, rows: [], words: [...seen.words, proof.ok ? 'it is right: every rank ends with every contribution exactly once'
+        : `it is wrong: ${proof.problem}`] };
+    }
+    if (seen.kind === 'nccl-log') return { ...seen, words: [], rows: [] };
+    try {
+      const by = beside.profile ? { profile: beside.profile } : networkFields(beside);
+      const verdict = await core.ask({ ask: 'diagnose', results: text, name, ...by }, { key: 'diagnose' });
+      // What the log says stands by itself.
+      const words = verdict.words.filter((w) => !seen.nccl || !w.startsWith('the log of NCCL: '));
+      return { ...seen, rows: verdict.rows, words: [...seen.words, ...words] };
+    } catch (problem) {
+      return { ...seen, rows: [], words: [...seen.words, problem.message] };
+    }
   };
+  useEffect(() => {
+    if (!start.results) return;
+    const name = start.view.file ?? 'results';
+    (async () => {
+      try {
+        const seen = await core.ask({ ask: 'inspect', text: start.results, name }, { key: 'inspect' });
+        setFound({ ...(await judged(seen, start.results, name, start)), name });
+      } catch (problem) {
+        setFound({ name, error: problem.message, words: [] });
+      }
+    })();
+  }, []);
 
   const takeFile = async (file) => {
     if (file.size > MOST_FILE_BYTES) {
@@ -264,26 +300,17 @@ export function App({ core, start }) {
       change({ network: seen.network, topology: null, name: 'network.json', profile: seen.profile }, `profile ${file.name}`);
       return seen;
     }
-    if (seen.kind === 'plan') {
-      const proof = await core.ask({ ask: 'verify', plan: text, name: file.name }, { key: 'verify' });
-      return { ...seen, rows: [], words: [...seen.words, proof.ok ? 'it is right: every rank ends with every contribution exactly once'
-        : `it is wrong: ${proof.problem}`] };
-    }
-    if (seen.kind === 'nccl-log') {
+    keep({ file: file.name });
+    if (seen.kind === 'nccl-log' && seen.topology) {
+      change({ topology: seen.topology, network: null, name: null, profile: null, points: [], results: text }, null);
+    } else if (seen.kind === 'nccl-log' || seen.kind === 'plan') {
       // Without the guess of a network the page keeps the one it has.
-      if (seen.topology) change({ topology: seen.topology, network: null, name: null, profile: null, points: [], results: null }, null);
-      return { ...seen, words: [], rows: [] };
+      setState((old) => ({ ...old, results: text }));
+    } else {
+      const points = seen.rows.map((r) => ({ bytes: r.bytes, seconds: r.seconds, label: r.label || r.algorithm || seen.format }));
+      change({ points, results: text }, null);
     }
-    const points = seen.rows.map((r) => ({ bytes: r.bytes, seconds: r.seconds, label: r.label || r.algorithm || seen.format }));
-    change({ points, results: text }, null);
-    try {
-      const verdict = await judge(text, file.name, fields, state.profile);
-      // What the log says stands by itself.
-      const words = verdict.words.filter((w) => !seen.nccl || !w.startsWith('the log of NCCL: '));
-      return { ...seen, rows: verdict.rows, words: [...seen.words, ...words] };
-    } catch (problem) {
-      return { ...seen, rows: [], words: [...seen.words, problem.message] };
-    }
+    return judged(seen, text, file.name, state);
   };
   const takeFiles = async (files) => {
     for (const file of files.slice(0, 20)) {
@@ -305,7 +332,7 @@ export function App({ core, start }) {
     };
     const hash = async () => {
       const next = await fromFragment(location.hash);
-      if (next) setState(cleaned(next));
+      if (next) onLink(next);
     };
     document.addEventListener('dragover', over);
     document.addEventListener('drop', drop);
@@ -331,12 +358,12 @@ export function App({ core, start }) {
         <div class="left">
           <NetworkInput state={state} net={net} onChange={change} onFiles={takeFiles} />
           <Diagnosis found={found} />
-          {tree ? <Picture tree={tree} chosen={chosen?.key} onChoose={setChosen} />
+          {tree ? <Picture tree={tree} chosen={chosen?.key} onChoose={choose} />
             : net && <p class="quiet">This network has too many different parts to be drawn and edited here.</p>}
           {tree && <NodePanel tree={tree} chosen={chosen} onChange={edit} />}
           {edits.length > 0 && <p id="edits">Changed: {edits.join('; ')}. <button type="button" id="undo" onClick={undo}>Undo</button></p>}
           <SizeInput state={state} onChange={change} />
-          {tree && <Sliders tree={tree} profile={profile} onChange={edit} />}
+          {tree && <Sliders tree={tree} profile={profile} onChange={edit} view={start.view} keep={keep} />}
         </div>
         <div class="right">
           <section aria-labelledby="curve-title">
@@ -349,9 +376,9 @@ export function App({ core, start }) {
           </section>
           {answer && !error && <section aria-labelledby="bars-title" class={busy ? 'stale' : ''}><h2 id="bars-title">Where the time goes</h2>
             <Bars results={answer.words.rows} /></section>}
-          <Heat core={core} network={net?.network} fields={fields} model={state.model} />
-          {tree && <Movie core={core} tree={tree} fields={fields} state={state} counts={asked} />}
-          <Take core={core} state={state} answer={answer} curve={curve} net={net} fields={fields} />
+          <Heat core={core} network={net?.network} fields={fields} model={state.model} view={start.view} keep={keep} />
+          {tree && <Movie core={core} tree={tree} fields={fields} state={state} counts={asked} view={start.view} keep={keep} />}
+          <Take core={core} state={state} view={view} answer={answer} curve={curve} net={net} fields={fields} />
         </div>
       </main>
       <footer><p class="quiet">gar {answer?.gar_version ?? ''}. All of this is computed on this page: no server is asked.{' '}

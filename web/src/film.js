@@ -51,6 +51,14 @@ export class Film {
     return this.movie.stages.filter((s) => s.begin <= t && t <= s.end);
   }
 
+  /** When the next stage begins, or (with -1) the one before; without one the end or the beginning of all. */
+  begin(t, direction) {
+    const times = this.movie.stages.map((s) => s.begin);
+    const least = 1e-6 * this.seconds; // of a stage that is shown
+    return direction > 0 ? Math.min(this.seconds, ...times.filter((time) => time > t + least))
+      : Math.max(0, ...times.filter((time) => time < t - least));
+  }
+
   /** The hop of the critical path at time t: {rank, from, ...}; undefined: none is known. */
   hop(t) {
     const hops = this.movie.hops ?? [];

@@ -1,5 +1,5 @@
 // Winners, and what an MPI library's own choice loses, for numbers of servers and sizes.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { Cancelled } from './client.js';
 import { colorOf } from './colors.js';
@@ -14,8 +14,8 @@ export function steps(here) {
   return [...out].filter((n) => n > 0).sort((a, b) => a - b);
 }
 
-export function Heat({ core, network, fields, model }) {
-  const [library, setLibrary] = useState('openmpi');
+export function Heat({ core, network, fields, model, view, keep }) {
+  const [library, setLibrary] = useState(view.library ?? 'openmpi');
   const [rows, setRows] = useState([]);
   const [status, setStatus] = useState('');
   const [isRunning, setRunning] = useState(false);
@@ -23,12 +23,14 @@ export function Heat({ core, network, fields, model }) {
   useEffect(() => {
     setRows([]);
     setStatus('');
+    keep({ heat: false });
     core.cancel('heat');
   }, [network, model, library]);
 
   const run = async () => {
     setRunning(true);
     setRows([]);
+    keep({ heat: true });
     const ask = (more) => core.ask({ ask: 'heat', ...fields, model, counts: COUNTS, library, ...more },
                                    { key: 'heat', slow: true });
     try {
@@ -48,13 +50,24 @@ export function Heat({ core, network, fields, model }) {
     setRunning(false);
   };
 
+  // A link may bring the map along.
+  const isAskedFor = useRef(view.heat);
+  useEffect(() => {
+    if (!network || !isAskedFor.current) return;
+    isAskedFor.current = false;
+    run();
+  }, [network]);
+
   const shade = (regret) => `--heat:${Math.round(Math.min(1, Math.log2(1 + (regret ?? 0)) / 2.5) * 100)}%`;
   return (
     <section aria-labelledby="heat-title" id="heat">
       <h2 id="heat-title">Servers and sizes</h2>
       <p>
         Which algorithm is fastest, and how much longer the choice of <select aria-label="library" value={library}
-          onChange={(e) => setLibrary(e.currentTarget.value)}>
+          onChange={(e) => {
+            setLibrary(e.currentTarget.value);
+            keep({ library: e.currentTarget.value });
+          }}>
           <option value="openmpi">Open MPI</option>
           <option value="mpich">MPICH</option>
         </select> takes when nobody has told it otherwise.{' '}

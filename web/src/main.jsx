@@ -27,7 +27,11 @@ async function main() {
     const source = URL.createObjectURL(new Blob([worker], { type: 'text/javascript' }));
     const start = (await fromFragment(location.hash)) ?? cleaned(given());
     root.replaceChildren();
-    render(<App core={new Core(module, source)} start={start} />, root);
+    const core = new Core(module, source);
+    let number = 0;
+    // A link that is opened on the page begins from the start.
+    const show = (state) => render(<App key={number += 1} core={core} start={state} onLink={show} />, root);
+    show(start);
   } catch (error) {
     root.textContent = `This page cannot start here: ${error.message}. It needs a browser of 2023 or later with WebAssembly.`;
   }

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Cancelled } from './client.js';
 import { Film } from './film.js';
 import { layout } from './network.js';
+import { FILMED } from './state.js';
 import { seconds } from './units.js';
 
 const STEPS = 1000;
@@ -83,8 +84,8 @@ function sameRun(placed, node, link) {
   return representative && representative.path.join() === node.path.join();
 }
 
-export function Movie({ core, tree, fields, state, counts }) {
-  const [algorithm, setAlgorithm] = useState('gentree+');
+export function Movie({ core, tree, fields, state, counts, view, keep }) {
+  const [algorithm, setAlgorithm] = useState(view.algorithm ?? 'gentree+');
   const [film, setFilm] = useState(null);
   const [t, setT] = useState(0);
   const [isPlaying, setPlaying] = useState(false);
@@ -116,19 +117,30 @@ export function Movie({ core, tree, fields, state, counts }) {
   }, [isPlaying, film]);
 
   const placed = useMemo(() => tree && layout(tree), [tree]);
-  const run = async () => {
+  const run = async (moment = 0) => {
     setBusy(true);
     setStatus('simulating');
     try {
       const movie = await core.ask({ ask: 'movie', ...fields, ...counts, model: state.model, algo: algorithm,
                                      ...(placed?.isWhole ? { engine: 'flows' } : {}) }, { key: 'movie', slow: true });
       setFilm(new Film(movie));
-      setT(0);
+      setT(moment * movie.seconds);
       setStatus(movie.recorded_all ? '' : 'Too much happens to show all of it: the film has the first 20,000 events of each kind.');
     } catch (error) {
       setStatus(error instanceof Cancelled ? '' : error.message);
     }
     setBusy(false);
+  };
+  // A link may bring a moment of the film along.
+  useEffect(() => {
+    if (view.moment !== undefined) run(view.moment);
+  }, []);
+  useEffect(() => {
+    keep({ moment: film && film.seconds > 0 ? Math.round((1e4 * t) / film.seconds) / 1e4 : undefined });
+  }, [film, t]);
+  const goTo = (time) => {
+    setPlaying(false);
+    setT(time);
   };
   const active = film ? film.at(t) : [];
   const worst = active.reduce((a, b) => (!a || b.excess > a.excess || (b.excess === a.excess && b.senders > a.senders) ? b : a), null);
@@ -137,10 +149,14 @@ export function Movie({ core, tree, fields, state, counts }) {
     <section aria-labelledby="movie-title" id="movie">
       <h2 id="movie-title">The plan as a film</h2>
       <p>
-        <label>Simulate <select value={algorithm} id="movie-algorithm" onChange={(e) => { setAlgorithm(e.currentTarget.value); setFilm(null); }}>
-          {['gentree+', 'gentree', 'cps', 'hcps', 'ring', 'rhd', 'reduce-broadcast'].map((name) => <option>{name}</option>)}
+        <label>Simulate <select value={algorithm} id="movie-algorithm" onChange={(e) => {
+          setAlgorithm(e.currentTarget.value);
+          keep({ algorithm: e.currentTarget.value });
+          setFilm(null);
+        }}>
+          {FILMED.map((name) => <option>{name}</option>)}
         </select></label>{' '}
-        <button type="button" id="movie-run" onClick={run} disabled={isBusy}>Run</button>{' '}
+        <button type="button" id="movie-run" onClick={() => run()} disabled={isBusy}>Run</button>{' '}
         {isBusy && <button type="button" onClick={() => core.cancel('movie')}>Cancel</button>}{' '}
         <span aria-live="polite">{status}</span>
       </p>
@@ -151,8 +167,10 @@ export function Movie({ core, tree, fields, state, counts }) {
             <button type="button" onClick={() => { if (t >= film.seconds) setT(0); setPlaying(!isPlaying); }}>
               {isPlaying ? 'Pause' : 'Play'}
             </button>
+            <button type="button" id="stage-before" onClick={() => goTo(film.begin(t, -1))}>Previous stage</button>
+            <button type="button" id="stage-after" onClick={() => goTo(film.begin(t, 1))}>Next stage</button>
             <label class="grow">time <input type="range" id="scrub" min="0" max={STEPS} value={Math.round((t / film.seconds) * STEPS)}
-              aria-valuetext={seconds(t)} onInput={(e) => { setPlaying(false); setT((Number(e.currentTarget.value) / STEPS) * film.seconds); }} /></label>
+              aria-valuetext={seconds(t)} onInput={(e) => goTo((Number(e.currentTarget.value) / STEPS) * film.seconds)} /></label>
             <output>{seconds(t)} of {seconds(film.seconds)}</output>
           </p>
           <div class="gantt" aria-hidden="true">

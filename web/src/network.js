@@ -147,7 +147,7 @@ export function parameterOf(network, level, name) {
 export function intervalOf(profile, level, name) {
   const ofLevel = name === 'alpha' ? Math.max(level - 1, 0) : level;
   const estimate = SERVER.includes(name) ? profile?.[name] : profile?.levels?.[ofLevel]?.[name];
-  if (!estimate || estimate.identified === false || !(estimate.low > 0) || estimate.high === null) return null;
+  if (!estimate || estimate.identified === false || typeof estimate.low !== 'number' || !(estimate.high > 0)) return null;
   if (name !== 'alpha') return estimate;
   if (level === 1) return null;
   const share = level === 0 ? 0.5 : 1;

@@ -35,8 +35,8 @@ function words(name, value) {
   return `${seconds(value)} per float`;
 }
 
-export function Sliders({ tree, profile, onChange }) {
-  const [level, setLevel] = useState(0);
+export function Sliders({ tree, profile, onChange, view, keep }) {
+  const [level, setLevel] = useState(view.level ?? 0);
   const names = levelNames(tree);
   const top = height(tree.root);
   const at = Math.min(level, top);
@@ -44,7 +44,10 @@ export function Sliders({ tree, profile, onChange }) {
     .filter((name) => parameterOf(tree, at, name) !== undefined);
   return (
     <fieldset id="sliders">
-      <legend>Parameters of <select aria-label="level" value={at} onChange={(e) => setLevel(Number(e.currentTarget.value))}>
+      <legend>Parameters of <select aria-label="level" value={at} onChange={(e) => {
+        setLevel(Number(e.currentTarget.value));
+        keep({ level: Number(e.currentTarget.value) });
+      }}>
         {Array.from({ length: top + 1 }, (_, i) => (
           <option value={i}>{i === top ? 'the root' : `each ${names[i]} and its link`}</option>
         ))}
@@ -54,12 +57,13 @@ export function Sliders({ tree, profile, onChange }) {
         const interval = intervalOf(profile, at, name);
         const low = interval ? (100 * toStep(name, interval.low)) / STEPS : 0;
         const high = interval ? (100 * toStep(name, interval.high)) / STEPS : 0;
+        const measured = interval ? `, measured: ${words(name, interval.low)} to ${words(name, interval.high)}` : '';
         return (
           <div class="slider" key={`${at}.${name}`}>
             <label for={`p-${name}`}>{WORDS[name]}</label>
             <span class="track" style={interval ? `--low:${low}%;--high:${Math.max(high, low + 1)}%` : ''}>
               <input id={`p-${name}`} type="range" min="0" max={STEPS} value={toStep(name, value)}
-                aria-valuetext={words(name, value)} class={interval ? 'measured' : ''}
+                aria-valuetext={`${words(name, value)}${measured}`} title={measured ? `${WORDS[name]}${measured}` : undefined} class={interval ? 'measured' : ''}
                 onInput={(e) => onChange(networkText(withParameter(tree, at, name, fromStep(name, Number(e.currentTarget.value)))),
                   `${WORDS[name]} changed`)} />
             </span>

@@ -10,18 +10,42 @@ export const START = {
   dtype: 'float32',
   model: 'genmodel',
   points: [], // measured: {bytes, seconds, label}
-  results: null, // the text that they come from
+  results: null, // the text of the last file that was judged: results, a log, a plan
+  view: {}, // what is looked at, see VIEW
 };
 
 const FIELDS = Object.keys(START);
 
+export const LIBRARIES = ['openmpi', 'mpich'];
+export const FILMED = ['gentree+', 'gentree', 'cps', 'hcps', 'ring', 'rhd', 'reduce-broadcast'];
+
+const isText = (value) => typeof value === 'string' && value.length <= 300;
+
+// What parts of the page show: each field with what it may be.
+const VIEW = {
+  chosen: isText, // the key of a part of the network
+  level: (value) => Number.isInteger(value) && value >= 0 && value <= 64, // of the sliders
+  library: (value) => LIBRARIES.includes(value),
+  heat: (value) => typeof value === 'boolean', // the map has been computed
+  algorithm: (value) => FILMED.includes(value),
+  moment: (value) => Number.isFinite(value) && value >= 0 && value <= 1, // of the film that is there
+  file: isText, // the name of the file that was judged
+};
+
+function cleanedView(given) {
+  if (typeof given !== 'object' || given === null) return {};
+  return Object.fromEntries(Object.entries(VIEW).filter(([field, isRight]) => Object.hasOwn(given, field) && isRight(given[field]))
+    .map(([field]) => [field, given[field]]));
+}
+
 /** Only what is known, and only where it has the right type: an address comes from anywhere. */
 export function cleaned(value) {
   const out = { ...START };
-  if (typeof value !== 'object' || value === null) return out;
+  if (typeof value !== 'object' || value === null) return { ...out, view: {} };
+  out.view = cleanedView(value.view);
   for (const field of FIELDS) {
     const given = value[field];
-    if (given === undefined) continue;
+    if (given === undefined || field === 'view') continue;
     if (field === 'points') {
       if (Array.isArray(given)) out.points = given.filter(isPoint).slice(0, 5000);
     } else if (field === 'bytes') {

@@ -2,13 +2,15 @@
 import { useState } from 'preact/hooks';
 
 import { csv, save, savePng, svgText } from './exports.js';
-import { commandLine, toFragment } from './state.js';
-import { elements } from './units.js';
+import { cleaned, commandLine, toFragment } from './state.js';
+import { bytes, elements } from './units.js';
 
 // The id of each picture on the page, with its name; saved as a file of the name of the id.
 const PICTURES = [['curve', 'time against size'], ['bars', 'where the time goes'], ['picture', 'the network'], ['film', 'the film, at this moment']];
 
-export function Take({ core, state, answer, curve, net, fields }) {
+const MOST_LINK = 2e6; // characters that browsers take
+
+export function Take({ core, state, view, answer, curve, net, fields }) {
   const [message, setMessage] = useState('');
   const [link, setLink] = useState('');
   const [which, setWhich] = useState('curve');
@@ -39,7 +41,11 @@ export function Take({ core, state, answer, curve, net, fields }) {
     }
   };
   const share = async () => {
-    const text = `${location.href.split('#')[0]}#${await toFragment(state)}`;
+    const text = `${location.href.split('#')[0]}#${await toFragment(cleaned({ ...state, view: view.current }))}`;
+    if (text.length > MOST_LINK) {
+      setMessage(`the link would have ${bytes(text.length)}, more than browsers take: save the network instead`);
+      return;
+    }
     setLink(text);
     await copy(text, 'link is');
   };

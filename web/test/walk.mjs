@@ -217,6 +217,11 @@ await say('a plan as a film', async () => {
   await page.locator('#movie').screenshot({ path: join(shots, 'film.png') });
   await page.locator('#scrub').fill('900');
   assert.notEqual(await text(page, '#movie-words'), words);
+  const last = await text(page, '#movie output');
+  await page.click('#stage-before');
+  assert.notEqual(await text(page, '#movie output'), last);
+  await page.click('#stage-after');
+  assert.match(await text(page, '#movie output'), /^(\S+ \S+) of \1$/); // there is no stage after the second one
 });
 
 await say('the heat map', async () => {
@@ -233,6 +238,7 @@ await say('files: a profile, a benchmark and its diagnosis, a plan', async () =>
   await files(join(root, 'tests/golden/data/profile.json'));
   await diagnosis(/measured/);
   await page.waitForSelector('#sliders input.measured');
+  assert.match(await page.locator('#sliders input.measured').first().getAttribute('aria-valuetext'), /, measured: .* to /);
   await files(join(root, 'tests/golden/data/nccl.txt'));
   await diagnosis(/bandwidth is down/);
   assert.ok((await page.locator('#diagnosis .verdict-slow').count()) > 0);
@@ -248,6 +254,40 @@ const drop = (name, content) => page.evaluate(([fileName, words]) => {
   data.items.add(new File([words], fileName));
   document.querySelector('main').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
 }, [name, content]);
+
+await say('a link brings along what is looked at: a file with its verdict, a level, a part, the map, a moment of a film', async () => {
+  await files(join(root, 'tests/golden/data/nccl.txt'));
+  await diagnosis(/bandwidth is down/);
+  await answered(page, /fastest/);
+  await page.selectOption('#sliders select', '1');
+  await page.locator('#picture .node').nth(2).click();
+  await page.selectOption('#heat select', 'mpich');
+  await page.click('#heat button');
+  await page.waitForFunction(() => document.querySelector('table.heat tbody tr') && !document.querySelector('#heat button').disabled);
+  await page.selectOption('#movie-algorithm', 'ring');
+  await page.click('#movie-run');
+  await page.waitForSelector('#scrub');
+  await page.locator('#scrub').fill('400');
+  const seen = async (of) => Promise.all([text(of, '#diagnosis'), of.inputValue('#sliders select'), text(of, '#panel legend'), of.inputValue('#heat select'),
+    text(of, 'table.heat'), of.inputValue('#movie-algorithm'), text(of, '#movie-words'), of.inputValue('#scrub')]);
+  const expected = await seen(page);
+  await page.locator('#exports #share').click();
+  await page.waitForSelector('#permalink');
+  const other = await open(await page.inputValue('#permalink'));
+  await answered(other, /fastest/);
+  await other.waitForSelector('#scrub');
+  await other.waitForSelector('#curve .measured');
+  await other.waitForFunction((rows) => document.querySelectorAll('table.heat tbody tr').length === rows, await page.locator('table.heat tbody tr').count());
+  assert.deepEqual(await seen(other), expected);
+  await other.context().close();
+  // A page that is open takes such a link, too.
+  const third = await open(url);
+  await answered(third, /384 ranks/);
+  await third.evaluate((hash) => { location.hash = hash; }, new URL(await page.inputValue('#permalink')).hash);
+  await answered(third, /(^|[^0-9,])4 ranks/);
+  await third.waitForSelector('#diagnosis .verdict-slow');
+  await third.context().close();
+});
 
 await say('files can be dropped', async () => {
   await drop('osu<b>.txt', '# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n1024    9.5\n');

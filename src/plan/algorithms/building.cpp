@@ -89,9 +89,14 @@ std::int64_t units_for(std::int64_t n, const std::vector<std::int64_t>& divisors
 
 std::vector<Piece> placement_of(const Plan& plan, SubPlanId id, std::int64_t n) {
   if (id == kLeaf) return {{0, plan.num_units, 0}};
-  Plan part = plan;
-  part.root = id;
+  const auto last = plan.subplans.begin() + id;
+  if (!last->stages.empty() && !is_digit(last->stages.back())) return last->stages.back().target;
+  Plan part;  // up to this sub-plan: those after it are none of its children
+  part.algorithm = plan.algorithm;
   part.num_ranks = n;
+  part.num_units = plan.num_units;
+  part.subplans.assign(plan.subplans.begin(), last + 1);
+  part.root = id;
   return PlanIndex(part).placement_after(id);
 }
 

@@ -82,7 +82,7 @@ test('long runs are drawn by some of their nodes, with the right ranks', () => {
 
 test('intervals of a profile belong to the levels of its links', () => {
   const between = (low) => ({ value: 1.5 * low, low, high: 2 * low });
-  const profile = { levels: [{ alpha: between(4), beta: between(1) }, { alpha: between(6), beta: between(2) }], gamma: between(3), mu: { low: 0, high: 1 } };
+  const profile = { levels: [{ alpha: between(4), beta: between(1) }, { alpha: between(6), beta: between(2) }], gamma: between(3), mu: { low: 0, high: 1, identified: false } };
   assert.deepEqual(intervalOf(profile, 1, 'beta'), between(2));
   assert.deepEqual(intervalOf(profile, 0, 'gamma'), between(3));
   assert.deepEqual(intervalOf(profile, 0, 'alpha'), between(2)); // one of the two servers of a path
@@ -90,6 +90,9 @@ test('intervals of a profile belong to the levels of its links', () => {
   assert.deepEqual(intervalOf(profile, 2, 'alpha'), between(6)); // the root, at which the links of level 1 end
   assert.equal(intervalOf(profile, 0, 'mu'), null);
   assert.equal(intervalOf(null, 0, 'beta'), null);
+  const nothing = { value: 0, low: 0, high: 4e-10, identified: true };
+  assert.deepEqual(intervalOf({ levels: [{ epsilon: nothing }] }, 0, 'epsilon'), nothing);
+  assert.equal(intervalOf({ delta: { value: 1, low: 0, high: null, identified: true } }, 0, 'delta'), null);
 });
 
 test('a network with too many different parts is not drawn', () => {

@@ -13,6 +13,15 @@ test('a state survives its way through the address', async () => {
   assert.deepEqual(await fromFragment(`#${fragment}`), state);
 });
 
+test('what is looked at goes along, if it makes sense', async () => {
+  const view = { chosen: '0.3/0.1', level: 1, library: 'mpich', heat: true, algorithm: 'cps', moment: 0.25, file: 'today.txt' };
+  const state = { ...START, results: '# OSU', view };
+  assert.deepEqual(await fromFragment(await toFragment(state)), state);
+  assert.deepEqual(cleaned({ view: { chosen: 7, level: 0.5, library: 'x', heat: 1, algorithm: '<b>', moment: 2, file: 'x'.repeat(301), other: 1 } }).view, {});
+  for (const odd of [null, 'x', 3, []]) assert.deepEqual(cleaned({ view: odd }).view, {});
+  assert.deepEqual(START.view, {});
+});
+
 test('an address from anywhere does no harm', async () => {
   assert.equal(await fromFragment('#s=AAAA'), null);
   assert.equal(await fromFragment('#x'), null);
@@ -71,5 +80,10 @@ test('a film knows what is on the links at any moment', () => {
   assert.equal(film.messages(1.6).length, 0);
   assert.equal(film.stages(1.5).length, 0);
   assert.equal(film.hop(1).rank, 1);
+  assert.equal(film.begin(0.5, -1), 0);
+  assert.equal(film.begin(0, 1), 2); // the end: there is no other stage
+  film.movie.stages = [{ begin: 0, end: 1 }, { begin: 0.5, end: 2 }, { begin: 1.5, end: 2 }];
+  assert.deepEqual([0, 0.5, 1, 1.5].map((t) => film.begin(t, 1)), [0.5, 1.5, 1.5, 2]);
+  assert.deepEqual([0, 0.5, 1, 2].map((t) => film.begin(t, -1)), [0, 0, 0.5, 1.5]);
   assert.equal(lastBefore([], 1), -1);
 });
