@@ -25,6 +25,8 @@ namespace gar::c_api {
 
 namespace {
 
+constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 50;  // the engine refuses more
+
 // No allocation, so that "out of memory" can be said, too.
 thread_local char last_error[2048] = "";
 
@@ -120,6 +122,12 @@ ReduceOp checked_op(gar_op op, const char* function) {
   return static_cast<ReduceOp>(op);
 }
 
+const void* block_in(const void* vector, std::int64_t count, DataType type, int rank) {
+  const std::int64_t size = size_of(type);
+  if (vector == nullptr || count > kMostBlockBytes / size) return vector;
+  return static_cast<const std::byte*>(vector) + rank * count * size;
+}
+
 namespace {
 
 Request& request_of(gar_request* request, const char* function) {
@@ -157,9 +165,7 @@ CollectiveCall checked(const Arguments& given, int rank, const char* function) {
   const void* in = given.in;
   if (in == GAR_IN_PLACE) {
     in = given.out;
-    if (given.collective == Collective::kAllGather && given.count > 0) {
-      in = static_cast<const std::byte*>(in) + rank * given.count * size_of(type);
-    }
+    if (given.collective == Collective::kAllGather) in = block_in(in, given.count, type, rank);
   }
   return {given.collective, in, given.out, given.count, type, op};
 }

@@ -48,6 +48,10 @@ Communicator& communicator_of(gar_comm* comm, const char* function);
 DataType checked_type(gar_type type, const char* function);
 ReduceOp checked_op(gar_op op, const char* function);
 
+/// Where this rank's block begins in a vector of blocks, for GAR_IN_PLACE. A count that the engine refuses, because no
+/// memory is as large, gives the beginning of the vector.
+const void* block_in(const void* vector, std::int64_t count, DataType type, int rank);
+
 /// NULL: the defaults. Reads the files that the options name.
 CommunicatorOptions communicator_options(const gar_options* options, const char* function);
 

@@ -37,9 +37,7 @@ MovementCall checked_movement(const Moved& given, const Communicator& communicat
   require((gathers || given.movement == Movement::kReduce) && communicator.rank() == given.root, function,
           "`in` is GAR_IN_PLACE; accepted on the root of gar_reduce_to and gar_gather");
   call.in = given.out;
-  if (gathers && given.out != nullptr) {
-    call.in = static_cast<const std::byte*>(given.out) + communicator.rank() * given.count * size_of(call.type);
-  }
+  if (gathers && given.out != nullptr) call.in = block_in(given.out, given.count, call.type, communicator.rank());
   return call;
 }
 

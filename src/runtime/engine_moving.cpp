@@ -70,6 +70,8 @@ void check_blocks(const MovementCall& call, int rank, int size) {
 }
 
 void check_memory(const MovementCall& call, int rank, int size) {
+  require_that(call.movement != Movement::kBroadcast || call.count == 0 || call.in == call.out, call,
+               "`in` and `out` differ; expected one vector as both, which the root gives and the others get");
   const Extents extents = extents_of(call, rank, size);
   require_that(extents.in <= 0 || call.in != nullptr, call,
                fmt::format("`in` is null on rank {}, which gives {} elements", rank, extents.in));

@@ -187,6 +187,22 @@ TEST(CApi, ArgumentsOfOperations) {
   EXPECT_EQ(gar_all_gather(comm, GAR_IN_PLACE, nullptr, 0, GAR_FLOAT32), GAR_OK) << gar_last_error();
 }
 
+// With GAR_IN_PLACE the rank's block is looked for: not before it is known that there can be one.
+TEST(CApi, CountsThatNoMemoryHolds) {
+  const Ranks ranks(3);
+  double x[4] = {};
+  gar_request* request = nullptr;
+  for (const std::int64_t count : {INT64_MAX, INT64_MAX / 8, std::int64_t{1} << 60}) {
+    expect_refused(gar_all_gather(ranks[2], GAR_IN_PLACE, x, count, GAR_FLOAT64), "all_gather: ", "is too large");
+    expect_refused(gar_gather(ranks[2], GAR_IN_PLACE, x, count, GAR_FLOAT64, 2), "gather: ", "is too large");
+    expect_refused(gar_gather_start(ranks[2], GAR_IN_PLACE, x, count, GAR_FLOAT64, 2, &request),
+                   "gather: ", "is too large");
+    expect_refused(gar_reduce_to(ranks[2], GAR_IN_PLACE, x, count, GAR_FLOAT64, GAR_SUM, 2),
+                   "reduce: ", "is too large");
+  }
+  EXPECT_EQ(request, nullptr);
+}
+
 TEST(CApi, ArgumentsOfRequests) {
   expect_refused(gar_request_start(nullptr), "gar_request_start: ", "`request` is NULL");
   expect_refused(gar_request_wait(nullptr), "gar_request_wait: ", "`request` is NULL");

@@ -248,9 +248,13 @@ TEST(MovementChecks, RefuseWhatMakesNoSense) {
   const auto sum = ReduceOp::kSum;
   expect_refused(one, {M::kBroadcast, data, data, 5, f32, sum, 3}, "root = 3; expected a rank from 0 to 2");
   expect_refused(one, {M::kBroadcast, data, data, -1, f32, sum, 0}, "count = -1");
-  expect_refused(one, {M::kBroadcast, data, data + 1, 5, f32, sum, 0}, "overlap");
+  expect_refused(one, {M::kBroadcast, data, data + 1, 5, f32, sum, 0}, "`in` and `out` differ; expected one vector");
+  expect_refused(one, {M::kBroadcast, data, data + 15, 5, f32, sum, 0}, "`in` and `out` differ");
+  expect_refused(one, {M::kBroadcast, data, nullptr, 5, f32, sum, 0}, "`in` and `out` differ");
+  expect_refused(one, {M::kBroadcast, nullptr, data, 5, f32, sum, 1}, "`in` and `out` differ");
   expect_refused(one, {M::kBroadcast, nullptr, nullptr, 5, f32, sum, 0}, "`in` is null");
   expect_refused(one, {M::kReduce, data, nullptr, 5, f32, sum, 0}, "`out` is null on rank 0");
+  expect_refused(one, {M::kReduce, data, data + 1, 5, f32, sum, 0}, "overlap");
   expect_refused(one, {M::kReduce, data, data, 5, f32, ReduceOp::kBxor, 0}, "bxor of float32");
   expect_refused(one, {M::kScatter, data, data + 1, 5, f32, sum, 0}, "this rank's block of `in`");
   expect_refused(one, {M::kGather, data + 5, data, 5, f32, sum, 0}, "this rank's block of `out`");

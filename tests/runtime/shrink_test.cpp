@@ -11,20 +11,14 @@
 #include "runtime/transports/shared/shared_transport.hpp"
 #include "support/rank_groups.hpp"
 #include "support/seed.hpp"
-#include "support/shared_array.hpp"
+#include "support/shrinking.hpp"
 #include "support/surviving.hpp"
 
 namespace gar {
 namespace {
 
 using test::Member;
-
-CommunicatorOptions shrinking(double timeout_s = test::kLongestWait) {
-  CommunicatorOptions out;
-  out.on_failure = OnFailure::kShrink;
-  out.timeout_s = timeout_s;
-  return out;
-}
+using test::shrinking;
 
 std::string words(const Members& members) {
   std::string out = std::to_string(members.generation) + ":";
@@ -73,37 +67,31 @@ TEST(Shrink, RandomOperationsWithoutFaults) {
   }
 }
 
-/// Ranks run operations until the first word of `seen` says stop; word 1 + r counts those of rank r.
-void run_until_told(Member& member, const CommunicatorOptions& options, test::SharedArray& seen) {
-  Communicator communicator = member.communicator(options);
-  test::SurvivorRun run(communicator, member.rank, test::seed(21), 50'000,
-                        [&](std::uint64_t, const Members&) { ++seen[1 + static_cast<std::size_t>(member.rank)]; });
-  while (run.step(seen[0] != 0)) {
+/// Processes that share memory under a name of their own.
+void start_processes(test::Processes& processes, int size, const test::Body& body) {
+  const std::string name = test::unique_name();
+  for (int rank = 0; rank < size; ++rank) {
+    processes.start([&, rank] {
+      Member member{rank, size, [&](const CommunicatorOptions& options) {
+                      return shared_memory_communicator(name, rank, size, options);
+                    }};
+      body(member);
+    });
   }
-  test::check(communicator.size() == static_cast<int>(seen[0]),
-              "another number of ranks is left: " + std::to_string(communicator.size()));
 }
 
 TEST(Shrink, ProcessesGoOnWithoutOnesThatDie) {
   constexpr int kSize = 5;
-  test::SharedArray seen(1 + kSize);
-  const std::string name = test::unique_name();
+  test::WatchedRanks watched(kSize);
   test::Processes processes;
-  for (int rank = 0; rank < kSize; ++rank) {
-    processes.start([&, rank] {
-      Member member{rank, kSize, [&](const CommunicatorOptions& options) {
-                      return shared_memory_communicator(name, rank, kSize, options);
-                    }};
-      run_until_told(member, shrinking(), seen);
-    });
-  }
-  seen.await(1, 5);
+  start_processes(processes, kSize, [&](Member& member) { watched.run(member, shrinking(), test::seed(21)); });
+  ASSERT_TRUE(watched.await(0, 5));
   processes.signal(2, SIGKILL);
-  seen.await(1, seen[1] + 10);
+  ASSERT_TRUE(watched.await(0, 10));
   processes.signal(0, SIGKILL);  // it has made the memory
   processes.signal(4, SIGKILL);  // three of the four that were left are no majority: but these have died for sure
-  seen.await(2, seen[2] + 10);
-  seen[0] = 2;
+  ASSERT_TRUE(watched.await(1, 10));
+  watched.stop(2);
   const std::vector<test::Processes::Outcome> outcomes = processes.collect();
   EXPECT_EQ(outcomes[1].text, "");
   EXPECT_EQ(outcomes[3].text, "");
@@ -111,26 +99,12 @@ TEST(Shrink, ProcessesGoOnWithoutOnesThatDie) {
 
 TEST(Shrink, AStoppedProcessIsLeftOutAndHearsOfIt) {
   constexpr int kSize = 3;
-  test::SharedArray seen(1 + kSize);
-  const std::string name = test::unique_name();
-  test::Processes processes;
-  for (int rank = 0; rank < kSize; ++rank) {
-    processes.start([&, rank] {
-      Member member{rank, kSize, [&](const CommunicatorOptions& options) {
-                      return shared_memory_communicator(name, rank, kSize, options);
-                    }};
-      run_until_told(member, shrinking(8), seen);
-    });
-  }
-  seen.await(1, 5);
-  processes.signal(1, SIGSTOP);
-  seen.await(1, seen[1] + 10);
-  processes.signal(1, SIGCONT);
-  seen[0] = 2;
-  const std::vector<test::Processes::Outcome> outcomes = processes.collect();
-  EXPECT_EQ(outcomes[0].text, "");
-  EXPECT_EQ(outcomes[2].text, "");
-  EXPECT_NE(outcomes[1].text.find("ranks 0, 2 have gone on without it"), std::string::npos) << outcomes[1].text;
+  const std::vector<std::string> texts = test::outcomes_with_one_stopped(
+      kSize, 1, test::seed(21),
+      [&](test::Processes& processes, const test::Body& body) { start_processes(processes, kSize, body); });
+  EXPECT_EQ(texts[0], "");
+  EXPECT_EQ(texts[2], "");
+  EXPECT_NE(texts[1].find("ranks 0, 2 have gone on without it"), std::string::npos) << texts[1];
 }
 
 TEST(Shrink, CallsThatDifferAreAnErrorOnAll) {

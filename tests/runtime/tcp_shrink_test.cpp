@@ -9,7 +9,7 @@
 
 #include "gar/communicator.hpp"
 #include "support/seed.hpp"
-#include "support/shared_array.hpp"
+#include "support/shrinking.hpp"
 #include "support/surviving.hpp"
 #include "support/tcp_ranks.hpp"
 
@@ -17,24 +17,7 @@ namespace gar {
 namespace {
 
 using test::Member;
-
-CommunicatorOptions tcp_shrinking(double timeout_s = test::kLongestWait) {
-  CommunicatorOptions out;
-  out.on_failure = OnFailure::kShrink;
-  out.timeout_s = timeout_s;
-  return out;
-}
-
-/// As in shrink_test.cpp: until `seen[0]`, which says how many ranks are left then.
-void run_until_told_over_tcp(Member& member, const CommunicatorOptions& options, test::SharedArray& seen) {
-  Communicator communicator = member.communicator(options);
-  test::SurvivorRun run(communicator, member.rank, test::seed(22), 50'000,
-                        [&](std::uint64_t, const Members&) { ++seen[1 + static_cast<std::size_t>(member.rank)]; });
-  while (run.step(seen[0] != 0)) {
-  }
-  test::check(communicator.size() == static_cast<int>(seen[0]),
-              "another number of ranks is left: " + std::to_string(communicator.size()));
-}
+using test::shrinking;
 
 struct TcpKind {
   const char* name;
@@ -50,7 +33,7 @@ class TcpShrink : public ::testing::TestWithParam<TcpKind> {
 
 TEST_P(TcpShrink, WithoutFaultsNothingShrinks) {
   const auto body = [&](Member& member) {
-    Communicator communicator = member.communicator(tcp_shrinking());
+    Communicator communicator = member.communicator(shrinking());
     test::SurvivorRun run(communicator, member.rank, test::seed(12), 50'000, [](std::uint64_t, const Members&) {});
     for (int i = 0; i < 30; ++i) run.step(false);
     test::check(communicator.members().generation == 0, "nobody was lost");
@@ -60,18 +43,18 @@ TEST_P(TcpShrink, WithoutFaultsNothingShrinks) {
 
 TEST_P(TcpShrink, AMajorityGoesOn) {
   constexpr int kSize = 5;
-  test::SharedArray seen(1 + kSize);
+  test::WatchedRanks watched(kSize);
   test::TcpRanks ranks(kSize, GetParam().path);
   test::Processes processes;
-  const test::Body body = [&](Member& member) { run_until_told_over_tcp(member, tcp_shrinking(), seen); };
+  const test::Body body = [&](Member& member) { watched.run(member, shrinking(), test::seed(22)); };
   ranks.start(processes, body);
-  seen.await(2, 5);
+  ASSERT_TRUE(watched.await(1, 5));
   processes.signal(0, SIGKILL);  // the store was there
   processes.signal(3, SIGKILL);
-  seen.await(2, seen[2] + 10);
+  ASSERT_TRUE(watched.await(1, 10));
   processes.signal(4, SIGKILL);
-  seen.await(2, seen[2] + 10);
-  seen[0] = 2;
+  ASSERT_TRUE(watched.await(1, 10));
+  watched.stop(2);
   const std::vector<test::Processes::Outcome> outcomes = processes.collect();
   EXPECT_EQ(outcomes[1].text, "");
   EXPECT_EQ(outcomes[2].text, "");
@@ -79,19 +62,12 @@ TEST_P(TcpShrink, AMajorityGoesOn) {
 
 TEST_P(TcpShrink, AStoppedRankIsLeftOutAndHearsOfIt) {
   constexpr int kSize = 4;
-  test::SharedArray seen(1 + kSize);
-  test::TcpRanks ranks(kSize, GetParam().path);
-  test::Processes processes;
-  const test::Body body = [&](Member& member) { run_until_told_over_tcp(member, tcp_shrinking(8), seen); };
-  ranks.start(processes, body);
-  seen.await(1, 5);
-  processes.signal(1, SIGSTOP);
-  seen.await(1, seen[1] + 10);
-  processes.signal(1, SIGCONT);
-  seen[0] = 3;
-  const std::vector<test::Processes::Outcome> outcomes = processes.collect();
-  for (const std::size_t rank : {0U, 2U, 3U}) EXPECT_EQ(outcomes[rank].text, "") << rank;
-  EXPECT_NE(outcomes[1].text.find("ranks 0, 2, 3 have gone on without it"), std::string::npos) << outcomes[1].text;
+  const std::vector<std::string> texts = test::outcomes_with_one_stopped(
+      kSize, 1, test::seed(22), [&](test::Processes& processes, const test::Body& body) {
+        test::TcpRanks(kSize, GetParam().path).start(processes, body);
+      });
+  for (const std::size_t rank : {0U, 2U, 3U}) EXPECT_EQ(texts[rank], "") << rank;
+  EXPECT_NE(texts[1].find("ranks 0, 2, 3 have gone on without it"), std::string::npos) << texts[1];
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, TcpShrink,
@@ -102,12 +78,12 @@ INSTANTIATE_TEST_SUITE_P(Paths, TcpShrink,
 
 TEST(TcpShrinkEnd, AMinorityDoesNotGoOn) {
   constexpr int kSize = 3;
-  test::SharedArray seen(1 + kSize);
+  test::WatchedRanks watched(kSize);
   test::TcpRanks ranks(kSize, TcpPath::kMessages);
   test::Processes processes;
-  const test::Body body = [&](Member& member) { run_until_told_over_tcp(member, tcp_shrinking(), seen); };
+  const test::Body body = [&](Member& member) { watched.run(member, shrinking(), test::seed(22)); };
   ranks.start(processes, body);
-  seen.await(3, 5);
+  ASSERT_TRUE(watched.await(2, 5));
   processes.signal(0, SIGSTOP);  // so that both are lost at once
   processes.signal(1, SIGSTOP);
   processes.signal(0, SIGKILL);

@@ -138,7 +138,8 @@ int run_local_tcp(const LocalProcesses& processes, const RankOptions& options, c
   return run_local_processes(processes, [&](const LocalRank& rank) {
     std::unique_ptr<StoreServer> server;
     if (rank.rank == 0) server = std::make_unique<StoreServer>(listener.take(), secret);
-    return body(*tcp_world(rank, tcp_store(listener.address(), secret, options.timeout_s), options.transport));
+    std::unique_ptr<Store> store = tcp_store(listener.address(), secret, options.timeout_s);
+    return body(*tcp_world(rank, std::move(store), options.transport, options.timeout_s));
   });
 }
 
@@ -160,7 +161,7 @@ int run_tcp_rank(const EnvironmentJob& job, const RankOptions& options, const Ra
   try {
     EnvironmentStore store = open_environment_store(job, {}, options.timeout_s);
     const LocalRank rank{job.rank, job.size, "bench", StopSignals::is_requested};
-    return body(*tcp_world(rank, std::move(store.store), options.transport));
+    return body(*tcp_world(rank, std::move(store.store), options.transport, options.timeout_s));
   } catch (const InvalidArgument&) {
     if (!start.has_common_errors || job.rank == 0) return failed();
     return describe_failure(std::current_exception()).code;

@@ -25,8 +25,9 @@ std::optional<int> place_in(const std::vector<int>& ranks, int rank) {
 }
 
 /// For what is measured of the network itself. Parameters decide nothing where the algorithm is given.
-CommunicatorOptions plain_options(int size) {
+CommunicatorOptions plain_options(int size, double timeout_s) {
   CommunicatorOptions out;
+  out.timeout_s = timeout_s;
   out.algorithm = "cps";
   out.topology = topology_from_spec(fmt::format("star:{}", size));
   out.explores = false;
@@ -113,28 +114,37 @@ TcpOptions tcp_options(TransportKind transport) {
   return out;
 }
 
+/// What all groups of a world over TCP have in common.
+struct TcpPlace {
+  Store& store;
+  TransportKind transport;
+  double timeout_s;
+};
+
 class TcpGroup : public Group {
  public:
-  TcpGroup(Store& store, TransportKind transport, std::string name, int rank, int size)
-      : store_(store), transport_(transport), name_(std::move(name)), rank_(rank), size_(size) {}
+  TcpGroup(const TcpPlace& place, std::string name, int rank, int size)
+      : place_(place), name_(std::move(name)), rank_(rank), size_(size) {}
   Communicator communicator(const CommunicatorOptions& options) override {
-    return tcp_communicator(store_, fmt::format("{}-{}", name_, num_made_++), rank_, size_, options,
-                            tcp_options(transport_));
+    return tcp_communicator(place_.store, fmt::format("{}-{}", name_, num_made_++), rank_, size_, options,
+                            tcp_options(place_.transport));
   }
   void gather_to_first(const void* in, void* out, std::int64_t bytes) override {
-    if (!plain_) plain_.emplace(communicator(plain_options(size_)));
     // The first one's block lies where it belongs.
-    plain_->gather(rank_ == 0 ? out : in, rank_ == 0 ? out : nullptr, bytes, DataType::kUint8, 0);
+    plain().gather(rank_ == 0 ? out : in, rank_ == 0 ? out : nullptr, bytes, DataType::kUint8, 0);
   }
   /// Of two ranks.
   void exchange(void* out, std::int64_t bytes) {
-    if (!plain_) plain_.emplace(communicator(plain_options(size_)));
-    plain_->all_gather(static_cast<std::byte*>(out) + rank_ * bytes, out, bytes, DataType::kUint8);
+    plain().all_gather(static_cast<std::byte*>(out) + rank_ * bytes, out, bytes, DataType::kUint8);
   }
 
  private:
-  Store& store_;
-  TransportKind transport_;
+  Communicator& plain() {
+    if (!plain_) plain_.emplace(communicator(plain_options(size_, place_.timeout_s)));
+    return *plain_;
+  }
+
+  TcpPlace place_;
   std::string name_;
   int rank_;
   int size_;
@@ -144,11 +154,11 @@ class TcpGroup : public Group {
 
 class TcpWorld : public World {
  public:
-  TcpWorld(const LocalRank& rank, std::unique_ptr<Store> store, TransportKind transport)
+  TcpWorld(const LocalRank& rank, std::unique_ptr<Store> store, TransportKind transport, double timeout_s)
       : rank_(rank),
         store_(std::move(store)),
-        transport_(transport),
-        all_(*store_, transport, rank.name, rank.rank, rank.size) {}
+        place_{*store_, transport, timeout_s},
+        all_(place_, rank.name, rank.rank, rank.size) {}
   [[nodiscard]] int rank() const override { return rank_.rank; }
   [[nodiscard]] int size() const override { return rank_.size; }
   [[nodiscard]] std::string words() const override { return processes(size()) + " over TCP, without MPI"; }
@@ -158,7 +168,7 @@ class TcpWorld : public World {
     const int number = num_groups_++;
     const std::optional<int> self = place_in(ranks, rank_.rank);
     if (!self) return nullptr;
-    return std::make_unique<TcpGroup>(*store_, transport_, fmt::format("{}-g{}", rank_.name, number), *self,
+    return std::make_unique<TcpGroup>(place_, fmt::format("{}-g{}", rank_.name, number), *self,
                                       static_cast<int>(ranks.size()));
   }
   std::vector<int> hosts(Control& control) override {
@@ -173,7 +183,7 @@ class TcpWorld : public World {
     auto found = pairs_.find(partner);
     if (found == pairs_.end()) {
       const std::string name = fmt::format("{}-p{}-{}", rank_.name, first, second);
-      found = pairs_.try_emplace(partner, *store_, transport_, name, rank() == first ? 0 : 1, 2).first;
+      found = pairs_.try_emplace(partner, place_, name, rank() == first ? 0 : 1, 2).first;
     }
     found->second.exchange(out, bytes);
   }
@@ -181,7 +191,7 @@ class TcpWorld : public World {
  private:
   LocalRank rank_;
   std::unique_ptr<Store> store_;
-  TransportKind transport_;
+  TcpPlace place_;
   TcpGroup all_;
   int num_groups_ = 0;
   std::map<int, TcpGroup> pairs_;  ///< with others
@@ -297,8 +307,7 @@ class MpiWorld : public World {
 };
 
 Communicator control_communicator(World& world, double timeout_s) {
-  CommunicatorOptions options = plain_options(world.size());
-  options.timeout_s = std::max(timeout_s, 10.0);
+  CommunicatorOptions options = plain_options(world.size(), std::max(timeout_s, 10.0));
   options.algorithm.clear();
   return world.communicator(options);
 }
@@ -339,8 +348,9 @@ std::unique_ptr<World> cuda_world(const LocalRank& rank, CudaSession& session, T
   return std::make_unique<CudaWorld>(rank, session, transport);
 }
 
-std::unique_ptr<World> tcp_world(const LocalRank& rank, std::unique_ptr<Store> store, TransportKind transport) {
-  return std::make_unique<TcpWorld>(rank, std::move(store), transport);
+std::unique_ptr<World> tcp_world(const LocalRank& rank, std::unique_ptr<Store> store, TransportKind transport,
+                                 double timeout_s) {
+  return std::make_unique<TcpWorld>(rank, std::move(store), transport, timeout_s);
 }
 
 std::unique_ptr<World> mpi_world(MpiSession& session, TransportKind transport, std::function<bool()> is_stopping) {

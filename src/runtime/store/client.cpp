@@ -23,6 +23,7 @@ namespace {
 
 using ClientClock = std::chrono::steady_clock;
 constexpr auto kCallAgain = std::chrono::milliseconds(50);
+constexpr auto kMostAnswer = std::chrono::seconds(15);  // then it calls again: who listens there may be somebody else
 
 class TcpStore final : public Store {
  public:
@@ -55,10 +56,6 @@ class TcpStore final : public Store {
     limit_ = ClientClock::now() +
              std::chrono::duration_cast<ClientClock::duration>(std::chrono::duration<double>(std::min(timeout_s, 1e8)));
   }
-  [[nodiscard]] int milliseconds_left() const {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(limit_ - ClientClock::now()).count();
-    return static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, 1000));
-  }
   [[nodiscard]] bool is_late() const { return ClientClock::now() >= limit_; }
 
   void connect() {
@@ -74,12 +71,13 @@ class TcpStore final : public Store {
 
   /// One attempt.
   bool call(std::string& why) {
+    const auto limit = std::min(limit_, ClientClock::now() + kMostAnswer);
     File socket = start_connecting(address_, std::nullopt);
     if (socket.fd < 0) {
       why = std::strerror(errno);
       return false;
     }
-    if (!wait_for(socket.fd, POLLOUT)) {
+    if (!wait_for(socket.fd, POLLOUT, limit)) {
       if (why.empty()) why = "no answer";
       return false;
     }
@@ -91,7 +89,7 @@ class TcpStore final : public Store {
     Greeter greeter(std::move(socket),
                     Handshake::caller(store_key(secret_), {Purpose::kStore, 0, 0, 1}, random_nonce()));
     while (!greeter.advance()) {
-      if (!wait_for(greeter.fd(), greeter.wants_to_write() ? POLLOUT : POLLIN)) {
+      if (!wait_for(greeter.fd(), greeter.wants_to_write() ? POLLOUT : POLLIN, limit)) {
         if (why.empty()) why = "no answer";
         return false;
       }
@@ -105,12 +103,13 @@ class TcpStore final : public Store {
   }
 
   /// False: the time is over.
-  bool wait_for(int fd, int events) const {
-    while (!is_late()) {
+  static bool wait_for(int fd, int events, ClientClock::time_point limit) {
+    while (true) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(limit - ClientClock::now()).count();
       pollfd entry{fd, static_cast<short>(events), 0};
-      if (poll(&entry, 1, milliseconds_left()) > 0) return true;
+      if (poll(&entry, 1, static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, 1000))) > 0) return true;
+      if (ClientClock::now() >= limit) return false;
     }
-    return false;
   }
 
   StoreMessage ask(StoreKind kind, const std::string& key, const std::string& value) {
@@ -121,13 +120,13 @@ class TcpStore final : public Store {
       const ssize_t sent = send(socket_.fd, out.data() + done, out.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent > 0) done += static_cast<std::size_t>(sent);
       if (sent < 0 && errno != EINTR && errno != EAGAIN) lose(std::strerror(errno));
-      if (sent < 0 && !wait_for(socket_.fd, POLLOUT)) lose("it takes nothing");
+      if (sent < 0 && !wait_for(socket_.fd, POLLOUT, limit_)) lose("it takes nothing");
     }
     StoreReader reader;
     std::array<std::byte, 4096> in;
     while (true) {
       if (std::optional<StoreMessage> answer = reader.next()) return *answer;
-      if (!wait_for(socket_.fd, POLLIN)) {
+      if (!wait_for(socket_.fd, POLLIN, limit_)) {
         socket_ = File();
         throw TransportError(fmt::format("nobody has set '{}' in the store at {} within {} s", escaped(key),
                                          to_string(address_), limit_s_));

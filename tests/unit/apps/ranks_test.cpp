@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -11,6 +13,8 @@
 #include "gar/errors.hpp"
 #include "gar/measure/launch.hpp"
 #include "gar/measure/world.hpp"
+#include "gar/store.hpp"
+#include "gar/tcp.hpp"
 
 namespace gar::measure {
 namespace {
@@ -90,6 +94,37 @@ TEST_P(Ranks, FormGroups) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Ranks, ::testing::Values(TransportKind::kThreads, TransportKind::kShm),
                          [](const auto& kind) { return std::string(to_string(kind.param)); });
+
+// Also where the world connects ranks for itself: what is asked of the store, and what the error says.
+TEST(TcpWorld, HasTheTimeLimitThatItIsGiven) {
+  if (!has_tcp()) GTEST_SKIP() << "built without TCP";
+  constexpr double kLimit = 7.5;
+  std::vector<double> limits;
+  std::map<std::string, std::string> values;
+  const auto set = [&](const std::string& key, const std::string& value) { values[key] = value; };
+  const auto get = [&](const std::string& key, double timeout_s) -> std::string {
+    if (values.count(key) != 0) return values[key];
+    limits.push_back(timeout_s);
+    throw TransportError("nobody has set " + key);
+  };
+  const LocalRank rank{0, 2, "limits", [] { return false; }};
+  const auto message_of = [&](const std::function<void(World&)>& call) -> std::string {
+    try {
+      call(*tcp_world(rank, callback_store({set, get, {}}), TransportKind::kTcp, kLimit));
+    } catch (const TransportError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  std::vector<char> out(16);
+  const auto exchange = [&](World& world) { world.exchange(1, out.data(), out.data(), 8); };
+  const auto gather = [&](World& world) { world.group({0, 1})->gather_to_first(nullptr, out.data(), 8); };
+  for (const std::string& text : {message_of(exchange), message_of(gather)}) {
+    EXPECT_NE(text.find("rank 1 has not joined within 7.5 s"), std::string::npos) << text;
+  }
+  ASSERT_FALSE(limits.empty());
+  for (const double limit : limits) EXPECT_LE(limit, kLimit);
+}
 
 TEST(TransportKind, HasAWordForEach) {
   for (const char* word : {"auto", "threads", "shm", "mpi", "tcp", "shm+tcp", "cuda-ipc", "nccl"}) {

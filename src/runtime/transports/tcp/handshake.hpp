@@ -48,6 +48,9 @@ class Handshake {
   [[nodiscard]] std::size_t wanted() const;
   /// No more than wanted().
   void take(std::span<const std::byte> bytes);
+  /// Has the other end said something that fits? A caller has proved itself then, or is about to: from there on the
+  /// answerer may take it for connected.
+  [[nodiscard]] bool has_heard() const { return num_taken_ > 0; }
   /// Who has called whom.
   [[nodiscard]] Introduction introduction() const;
 

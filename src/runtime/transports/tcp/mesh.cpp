@@ -16,8 +16,8 @@ namespace gar {
 
 namespace {
 
-constexpr std::int64_t kAgainNs = 50'000'000;       // before a rank is called again
-constexpr std::int64_t kAnswerNs = 15'000'000'000;  // for an answer, or it is called again
+constexpr std::int64_t kAgainNs = 50'000'000;    // before a rank is called again
+constexpr std::int64_t kGoneNs = 2'000'000'000;  // who does not listen for this long does not come back
 constexpr int kPollMs = 50;
 
 /// A rank that is called.
@@ -25,7 +25,8 @@ struct Call {
   int rank = 0;
   std::optional<Greeter> greeter;  ///< while a call is under way
   bool is_connected = false;
-  std::int64_t since_ns = 0;  ///< of this call, or of the end of the last one
+  std::int64_t since_ns = 0;    ///< of this call, or of the end of the last one
+  std::int64_t refused_ns = 0;  ///< since when nobody listens there; 0: somebody does, or nobody knows
   std::string trouble;
 };
 
@@ -48,7 +49,11 @@ class Mesh {
       }
       if (num_missing() == 0) break;
       if (now_ns() > limit) give_up();
-      if (member_.look) member_.look();
+      if (member_.look) {
+        member_.look();
+      } else {
+        check_gone();
+      }
       wait();
     }
     return std::move(sockets_);
@@ -68,10 +73,7 @@ class Mesh {
     if (call.since_ns != 0 && now_ns() - call.since_ns < kAgainNs) return;
     call.since_ns = now_ns();
     File socket = start_connecting(member_.addresses[static_cast<std::size_t>(call.rank)], member_.own);
-    if (socket.fd < 0) {
-      call.trouble = std::strerror(errno);
-      return;
-    }
+    if (socket.fd < 0) return end(call, errno);
     set_up(socket.fd);
     const Introduction own{Purpose::kPeer, static_cast<std::uint32_t>(member_.rank),
                            static_cast<std::uint32_t>(call.rank), static_cast<std::uint32_t>(sockets_.size())};
@@ -88,7 +90,8 @@ class Mesh {
       if (poll(&entry, 1, 0) == 1) {
         const int error = connect_error(entry.fd);
         call.is_connected = error == 0;
-        if (error != 0) end(call, std::strerror(error));
+        if (error == 0) call.refused_ns = 0;
+        if (error != 0) end(call, error);
       }
     }
     if (call.greeter && call.is_connected && call.greeter->advance()) {
@@ -99,9 +102,17 @@ class Mesh {
         end(call, "it did not accept the secret of the job");
       }
     }
-    if (call.greeter && now_ns() - call.since_ns > kAnswerNs) end(call, "no answer");
+    // Who has heard the challenge waits for the answerer's word, or for its end: hung up on, an answerer that has just
+    // let this rank in would not listen any more, and not know that it is called again.
+    const bool is_waiting = call.greeter && !call.greeter->handshake().has_heard();
+    if (is_waiting && static_cast<double>(now_ns() - call.since_ns) > member_.answer_s * 1e9) end(call, "no answer");
   }
 
+  static void end(Call& call, int error) {
+    if (error != ECONNREFUSED) call.refused_ns = 0;
+    if (error == ECONNREFUSED && call.refused_ns == 0) call.refused_ns = now_ns();
+    end(call, std::strerror(error));
+  }
   static void end(Call& call, const char* trouble) {
     call.trouble = trouble;
     call.greeter.reset();
@@ -116,6 +127,17 @@ class Mesh {
       entries.push_back({call.greeter->fd(), static_cast<short>(writes ? POLLOUT : POLLIN), 0});
     }
     poll(entries.data(), entries.size(), kPollMs);
+  }
+
+  /// Ranks listen before they say where, and until all have met.
+  void check_gone() const {
+    for (const Call& call : calls_) {
+      if (call.refused_ns == 0 || now_ns() - call.refused_ns < kGoneNs) continue;
+      throw PeerLost(
+          fmt::format("rank {} at {} has ended, or given up, before rank {} was connected with it", call.rank,
+                      to_string(member_.addresses[static_cast<std::size_t>(call.rank)]), member_.rank),
+          {call.rank});
+    }
   }
 
   [[noreturn]] void give_up() {

@@ -15,6 +15,7 @@ struct MeshMember {
   std::vector<Address> addresses;  ///< where the ranks listen
   double timeout_s = 30;
   std::function<void()> look{};  ///< called now and then while it waits; may throw
+  double answer_s = 15;          ///< a rank that has said nothing for this long is called again
 };
 
 /// Every rank calls those below it and is called by those above. Returns connections by rank, the own one empty, when

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -57,13 +58,23 @@ void Reception::accept_some() {
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
     File socket(accept4(listening_.fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket.fd < 0) return;
-    if (callers_.size() >= kMostCallers) callers_.pop_front();
+    if (callers_.size() >= kMostCallers) make_room();
     epoll_event event = {};
     event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
     if (epoll_ctl(epoll_.fd, EPOLL_CTL_ADD, socket.fd, &event) != 0) return;
     set_up(socket.fd);
     callers_.push_back({Greeter(std::move(socket), Handshake::answerer(key_, own_, random_nonce())), now_ns()});
   }
+}
+
+/// The oldest goes, of those who have said nothing sound unless the others have more than half of the places: in a
+/// crowd of the silent a member has the time to answer, and a crowd that says hello cannot keep members out either.
+void Reception::make_room() {
+  const auto has_heard = [](const Caller& caller) { return caller.greeter.handshake().has_heard(); };
+  const auto num_heard = static_cast<std::size_t>(std::count_if(callers_.begin(), callers_.end(), has_heard));
+  const bool is_heard = num_heard > kMostCallers / 2;
+  callers_.erase(std::find_if(callers_.begin(), callers_.end(),
+                              [&](const Caller& caller) { return has_heard(caller) == is_heard; }));
 }
 
 std::vector<Guest> Reception::serve() {

@@ -1,8 +1,8 @@
 // Where a member of a job is called: it listens on one address, and lets in who knows the secret.
 //
 // A stranger costs a descriptor and the fixed state of a handshake, for some seconds. There is room for a fixed number
-// of callers who have not proved themselves; when it is full, the oldest one goes. A member that is turned away in such
-// a crowd calls again.
+// of callers who have not proved themselves, half of it for those who have said who they are; when it is full, the
+// oldest one goes. A member that is turned away in such a crowd calls again.
 #pragma once
 
 #include <cstddef>
@@ -57,6 +57,7 @@ class Reception {
     std::int64_t since_ns = 0;
   };
   void accept_some();
+  void make_room();
 
   File listening_;
   Digest key_;

@@ -209,6 +209,9 @@ Address bound_address(int fd) {
 File start_connecting(const Address& to, const std::optional<Address>& from) {
   File out(socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (out.fd < 0) return out;
+  // Who calls a port that nobody listens on yet may be given that port itself. Whoever wants to listen there still can.
+  const int on = 1;
+  if (!from) setsockopt(out.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (from && from->family() == to.family()) {
     Address source = *from;
     source.set_port(0);
