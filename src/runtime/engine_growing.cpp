@@ -44,9 +44,11 @@ Growth Engine::grow() {
   } catch (const std::exception& error) {
     out.problem = error.what();
   }
+  const bool has_invited = !invitation.empty();
   const std::optional<Growing> growing = tell_invitation(std::move(invitation));
   if (!growing) {
     grower->end();
+    if (has_invited) out.problem = "a rank was lost while newcomers were invited";
     if (log_ && !out.problem.empty()) log_(fmt::format("nobody is taken in: {}", out.problem));
     return out;
   }
