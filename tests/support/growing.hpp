@@ -112,6 +112,12 @@ class GrowingJob {
     const std::size_t at = kSteps + static_cast<std::size_t>(number);
     seen_.await(at, seen_[at] + steps);
   }
+  [[nodiscard]] int free_seat() const {
+    const std::unique_ptr<Store> store = client();
+    int seat = 0;
+    while (store->look("gar/job/seat/" + std::to_string(seat))) ++seat;
+    return seat;
+  }
   /// Until a newcomer sits on this seat.
   void await_seat(int seat) { client()->get("gar/job/seat/" + std::to_string(seat), kLongestWait); }
   /// Until the newcomer with this token is a member.
