@@ -113,7 +113,7 @@ std::optional<Growing> Engine::tell_invitation(std::string invitation) {
   out.invitation = std::move(invitation);
   out.members = members.ranks;
   out.generation = members.generation + 1;
-  out.look = [this] { survival_->look(); };
+  out.look = [this] { survival_->look_growing(); };
   return out;
 }
 

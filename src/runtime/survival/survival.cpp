@@ -202,10 +202,14 @@ void Survival::look() {
   if (agreement_.is_called() || agreement_.state() != Agreement::State::kApart || !defect_.empty()) {
     throw PeerLost("the ranks begin to meet anew");
   }
-  if (num_growths_ > 0 && off_ == num_growths_) throw PeerLost(off_reason_);
 }
 
 // --- growing ---------------------------------------------------------------------------------------------------------
+
+void Survival::look_growing() {
+  look();
+  if (off_ == num_growths_) throw PeerLost(off_reason_);
+}
 
 void Survival::call_off(const std::string& reason) noexcept {
   try {

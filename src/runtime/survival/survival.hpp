@@ -96,8 +96,8 @@ class Survival {
   void begin_growth() { ++num_growths_; }
   /// It cannot succeed: the other members need not wait.
   void call_off(const std::string& reason) noexcept;
-  /// While members connect with each other. Throws PeerLost when it will come to nothing.
-  void look();
+  /// While members and newcomers connect with each other. Throws PeerLost when it will come to nothing.
+  void look_growing();
   /// In a grown group, on a member: it has been decided that it goes on.
   void welcome();
   /// In a grown group, on a newcomer, which does nothing in it before this returns: waits for that. Throws
@@ -112,6 +112,7 @@ class Survival {
   void watch(std::int64_t now);
   void show_life(std::int64_t now);
   void take_event(const ControlLinks::Event& event);
+  void look();
   void end(const std::string& reason);
   [[nodiscard]] std::string hopeless_words() const;
   [[nodiscard]] std::vector<int> first_ranks(const std::vector<int>& ranks) const;
