@@ -58,14 +58,25 @@ inline std::int64_t vector_bytes(const CollectiveCall& call, int num_ranks) {
 
 /// What happens when a rank dies, or is silent for the time limit (docs/failures.md).
 enum class OnFailure {
-  kReport,  ///< every rank gets an error that names it; the communicator is over
-  kShrink,  ///< the others agree who is left, run the operation again and go on
+  kReport,         ///< every rank gets an error that names it; the communicator is over
+  kShrink,         ///< the others agree who is left, run the operation again and go on
+  kShrinkAndGrow,  ///< the same, and Communicator::grow takes newcomers in; over TCP
 };
 
-/// Who belongs to a communicator that may shrink.
+/// Who belongs to a communicator that may shrink or grow.
 struct Members {
-  std::vector<int> ranks;        ///< ascending; their ranks when the communicator was made. The i-th is rank i now
-  std::uint64_t generation = 0;  ///< grows when members are lost
+  /// Ascending; their ranks when the communicator was made. Newcomers have numbers that nobody has had before. The i-th
+  /// is rank i now.
+  std::vector<int> ranks;
+  std::uint64_t generation = 0;  ///< grows when members are lost, or newcomers taken in
+};
+
+/// What Communicator::grow has come to.
+struct Growth {
+  int num_new = 0;  ///< newcomers that are members now
+  /// Why those who wait were not taken in, or nobody knows whether somebody waits, as far as this rank has seen it;
+  /// empty: nothing went wrong.
+  std::string problem;
 };
 
 /// How a communicator plans and runs its operations. The defaults suit most programs.
@@ -186,6 +197,10 @@ class Communicator {
   [[nodiscard]] int size() const;
   /// Who they are.
   [[nodiscard]] Members members() const;
+  /// Takes in the newcomers that wait (join_tcp of gar/tcp.hpp), behind the others; a barrier, for all ranks. Plans are
+  /// made anew for the network with them, which is measured. Where nobody waits, or the newcomers die or are silent,
+  /// the communicator stays as it is, and says so. Needs OnFailure::kShrinkAndGrow; throws InvalidArgument without it.
+  Growth grow();
 
   /// Runs the operation; it is complete when this returns.
   void run(const CollectiveCall& call);

@@ -102,14 +102,15 @@ typedef struct gar_options {
   /// Threads that the library has started may call it as well.
   void (*log)(const char* text, void* user);
   void* log_user;  ///< handed to `log`
-  /// GAR_ON_FAILURE_REPORT or GAR_ON_FAILURE_SHRINK: what happens when a rank dies or is silent (docs/failures.md).
+  /// One of GAR_ON_FAILURE_REPORT and so on: what happens when a rank dies or is silent (docs/failures.md).
   int on_failure;
 } gar_options;
 
 /// The values of gar_options.on_failure.
 enum {
-  GAR_ON_FAILURE_REPORT = 0,  ///< every rank gets GAR_ERROR_TRANSPORT; the communicator is over
-  GAR_ON_FAILURE_SHRINK = 1   ///< the others agree who is left, run the operation again and go on
+  GAR_ON_FAILURE_REPORT = 0,          ///< every rank gets GAR_ERROR_TRANSPORT; the communicator is over
+  GAR_ON_FAILURE_SHRINK = 1,          ///< the others agree who is left, run the operation again and go on
+  GAR_ON_FAILURE_SHRINK_AND_GROW = 2  ///< the same, and gar_comm_grow takes newcomers in; over TCP (gar_tcp.h)
 };
 
 /// The defaults.
@@ -128,10 +129,15 @@ void gar_comm_free(gar_comm* comm);
 int gar_comm_rank(const gar_comm* comm);
 /// The number of ranks; -1 when `comm` is NULL.
 int gar_comm_size(const gar_comm* comm);
-/// Who belongs to a communicator that may shrink. Returns gar_comm_size, and writes the ranks that they had when the
-/// communicator was made, in ascending order, `capacity` of them at most, to `ranks` (may be NULL with 0), and to
-/// `generation` (may be NULL) a number that grows when ranks are lost. -1 when `comm` is NULL.
+/// Who belongs to a communicator that may shrink or grow. Returns gar_comm_size, and writes the ranks that they had
+/// when the communicator was made (newcomers have numbers that nobody has had before), in ascending order, `capacity`
+/// of them at most, to `ranks` (may be NULL with 0), and to `generation` (may be NULL) a number that grows when ranks
+/// are lost or newcomers taken in. -1 when `comm` is NULL.
 int gar_comm_members(const gar_comm* comm, int* ranks, int capacity, uint64_t* generation);
+/// Takes in the newcomers that wait (gar_comm_join_tcp), behind the others; a barrier, for all ranks. *num_new (may be
+/// NULL) becomes how many are members now; why others are not goes to options.log. The communicator stays as it is
+/// where nobody waits, or newcomers die meanwhile. Needs GAR_ON_FAILURE_SHRINK_AND_GROW.
+gar_status gar_comm_grow(gar_comm* comm, int* num_new);
 
 /// Stands for `in` when the operands lie where the result goes:
 /// gar_all_reduce: in `out`. gar_reduce_scatter: in `out`, which then has size * block_count elements, and the result

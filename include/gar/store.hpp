@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace gar {
@@ -24,6 +25,12 @@ class Store {
   virtual void set(const std::string& key, const std::string& value) = 0;
   /// Waits until somebody has set it. Throws TransportError when nobody does within this time.
   virtual std::string get(const std::string& key, double timeout_s) = 0;
+  /// What is set now, if anything is. This one asks get() for a moment, so it takes a store that cannot be asked for
+  /// one that has nothing.
+  virtual std::optional<std::string> look(const std::string& key);
+  /// Sets the key unless it is set already; false: it is. Of several that try at the same time one succeeds. This one
+  /// looks, sets and looks again, so that two may both believe it if they try within the same moment.
+  virtual bool claim(const std::string& key, const std::string& value);
   /// Nobody needs it any more. A store may keep it.
   virtual void remove(const std::string& /*key*/) {}
   /// What the members share that is not in the store; empty: nothing, and whoever can read the store is a member.

@@ -41,6 +41,14 @@ bool has_tcp();
 Communicator tcp_communicator(Store& store, std::string_view name, int rank, int size,
                               const CommunicatorOptions& options = {}, const TcpOptions& tcp = {});
 
+/// Joins a communicator of this store and `name` that is at work already: waits until its members take this process in
+/// with Communicator::grow, this long at most. Its members have OnFailure::kShrinkAndGrow; what decides how operations
+/// run (algorithm, `reproducible`, path) comes from them, and the time limit, the staging memory and the log from
+/// `options`. Throws TransportError when nobody takes it in. With OnFailure::kShrinkAndGrow the store must live as long
+/// as the communicator, here and above.
+Communicator join_tcp(Store& store, std::string_view name, double limit_s, const CommunicatorOptions& options = {},
+                      const TcpOptions& tcp = {});
+
 /// What a launcher has told this process.
 struct EnvironmentJob {
   int rank = 0;            ///< of this process
@@ -56,5 +64,9 @@ std::optional<EnvironmentJob> environment_job();
 /// All ranks of that job; every call makes another communicator. The store stays open until the process ends. Throws
 /// InvalidArgument when there is no job, and says what is missing.
 Communicator communicator_from_environment(const CommunicatorOptions& options = {}, const TcpOptions& tcp = {});
+
+/// Joins the first communicator of that job, which is at work already, as join_tcp does. The process needs no rank: the
+/// environment says where the store is, with GAR_STORE, or MASTER_ADDR and MASTER_PORT.
+Communicator join_from_environment(double limit_s, const CommunicatorOptions& options = {}, const TcpOptions& tcp = {});
 
 }  // namespace gar

@@ -93,10 +93,10 @@ CommunicatorOptions communicator_options(const gar_options* options, const char*
   result.timeout_s = known.timeout_s;
   result.staging_bytes = known.staging_bytes;
   result.latency_bytes = known.latency_bytes;
-  require(known.on_failure == GAR_ON_FAILURE_REPORT || known.on_failure == GAR_ON_FAILURE_SHRINK, function,
+  require(known.on_failure >= GAR_ON_FAILURE_REPORT && known.on_failure <= GAR_ON_FAILURE_SHRINK_AND_GROW, function,
           "`options->on_failure` is " + std::to_string(known.on_failure) +
-              "; expected GAR_ON_FAILURE_REPORT (0) or GAR_ON_FAILURE_SHRINK (1)");
-  result.on_failure = known.on_failure == GAR_ON_FAILURE_SHRINK ? OnFailure::kShrink : OnFailure::kReport;
+              "; expected GAR_ON_FAILURE_REPORT (0), GAR_ON_FAILURE_SHRINK (1) or GAR_ON_FAILURE_SHRINK_AND_GROW (2)");
+  result.on_failure = static_cast<OnFailure>(known.on_failure);
   if (known.log != nullptr) {
     result.log = [log = known.log, user = known.log_user](std::string_view text) {
       log(std::string(text).c_str(), user);
@@ -297,6 +297,13 @@ int gar_comm_members(const gar_comm* comm, int* ranks, int capacity, uint64_t* g
     if (generation != nullptr) *generation = members.generation;
   });
   return size;
+}
+
+gar_status gar_comm_grow(gar_comm* comm, int* num_new) {
+  return gar::c_api::guarded(__func__, [&](const char* function) {
+    const gar::Growth growth = gar::c_api::communicator_of(comm, function).grow();
+    if (num_new != nullptr) *num_new = growth.num_new;
+  });
 }
 
 gar_status gar_all_reduce(gar_comm* comm, const void* in, void* out, int64_t count, gar_type type, gar_op op) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 // NOLINTBEGIN(readability-identifier-naming): the names of gar.h
 struct gar_comm {
   gar::Communicator communicator;
+  std::shared_ptr<void> store{};  ///< the communicator's, where it needs it later
 };
 
 struct gar_request {

@@ -157,6 +157,17 @@ CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks,
   return options;
 }
 
+CommunicatorOptions options_between(CommunicatorOptions options, int num_ranks) {
+  options.topology.reset();
+  options.plan.reset();
+  try {
+    if (!options.algorithm.empty()) check_algorithm(parse_algorithm(options.algorithm), num_ranks);
+  } catch (const Error&) {
+    options.algorithm.clear();
+  }
+  return options;
+}
+
 double ChosenPlan::seconds(Collective collective, double floats) const {
   if (priced == nullptr) return -1;
   const Terms terms = quick ? cost_of(*quick, *priced, plan->plan.num_ranks, collective, floats) : priced->cost(floats);

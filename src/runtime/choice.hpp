@@ -83,4 +83,8 @@ class Chooser {
 /// that names the variable. `has_hosts`: GAR_TOPOLOGY may have other servers than ranks; the caller places the ranks.
 CommunicatorOptions with_environment(CommunicatorOptions options, int num_ranks, bool has_hosts = false);
 
+/// Options for a group with other ranks than they were made for: without what names a network or a plan of others, and
+/// without an algorithm that is nothing for this number of ranks ("hcps:4x2" for 7).
+CommunicatorOptions options_between(CommunicatorOptions options, int num_ranks);
+
 }  // namespace gar

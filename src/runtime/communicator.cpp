@@ -91,6 +91,7 @@ Communicator::~Communicator() = default;
 int Communicator::rank() const { return impl_->engine->visible_rank(); }
 int Communicator::size() const { return impl_->engine->visible_size(); }
 Members Communicator::members() const { return impl_->engine->visible_members(); }
+Growth Communicator::grow() { return impl_->engine->grow(); }
 
 void Communicator::run(const CollectiveCall& call) { impl_->engine->run(call); }
 void Communicator::run(const CollectiveCall& call, Stream stream) { impl_->engine->run(call, stream); }
@@ -178,9 +179,11 @@ Communicator make_communicator(std::unique_ptr<Transport> transport, const Commu
 Communicator make_communicator(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                                const Topology& default_topology, Exploration exploration,
                                std::optional<Topology> short_network, std::unique_ptr<Survival> survival) {
-  auto engine = std::make_shared<Engine>(std::move(transport), options, default_topology, std::move(exploration),
-                                         std::move(short_network));
-  if (options.on_failure == OnFailure::kShrink) engine->survive(std::move(survival));
+  const bool is_newcomer = survival != nullptr && survival->members()->generation > 0;
+  const int size = transport->size();
+  auto engine = std::make_shared<Engine>(std::move(transport), is_newcomer ? options_between(options, size) : options,
+                                         default_topology, std::move(exploration), std::move(short_network));
+  if (options.on_failure != OnFailure::kReport) engine->survive(std::move(survival), options.algorithm);
   return Communicator(std::make_unique<Communicator::Impl>(std::move(engine)));
 }
 
@@ -256,7 +259,7 @@ std::vector<Communicator> thread_communicators(int num_ranks, const Communicator
   const bool explores = num_ranks > 1 && is_exploring(complete, false);
   ToldWinners told;
   std::vector<std::unique_ptr<Survival>> survivals(static_cast<std::size_t>(num_ranks));
-  if (complete.on_failure == OnFailure::kShrink) survivals = survivals_of_threads(num_ranks, complete);
+  if (complete.on_failure != OnFailure::kReport) survivals = survivals_of_threads(num_ranks, complete);
   for (int rank = 0; rank < num_ranks; ++rank) {
     Exploration exploration;
     exploration.is_on = explores;
@@ -293,7 +296,7 @@ Communicator shared_memory_communicator(std::string_view name, int rank, int siz
     if (!can_tell) exploration.told = {};
     if (exploration.is_on && can_tell) share(*transport, kTellSequence, exploration.told);
     std::unique_ptr<Survival> survival;
-    if (complete.on_failure == OnFailure::kShrink) {
+    if (complete.on_failure != OnFailure::kReport) {
       survival = survival_of_processes(*transport, name, complete, kSurvivalSequence);
     }
     return make_communicator(std::move(transport), complete, topology, std::move(exploration), std::move(short_network),

@@ -59,9 +59,12 @@ class Engine {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
-  /// From now on operations go on without ranks that are lost (engine_surviving.cpp). Throws InvalidArgument where the
+  /// From now on operations go on without ranks that are lost (engine_surviving.cpp). `algorithm`: as the options of
+  /// the first members say, though it may be nothing for this number of ranks. Throws InvalidArgument where the
   /// transport does not allow that.
-  void survive(std::unique_ptr<Survival> survival);
+  void survive(std::unique_ptr<Survival> survival, const std::string& algorithm);
+  /// Takes newcomers in (engine_growing.cpp). Throws InvalidArgument where that is not possible.
+  Growth grow();
   /// As the caller knows them: they change only when an operation is given to the caller.
   [[nodiscard]] int visible_rank() const;
   [[nodiscard]] int visible_size() const;
@@ -151,6 +154,13 @@ class Engine {
   void meet();
   bool recover(const PeerLost& lost, const Survival::Progress& progress);
   void replace_transport(Survival::Recovered recovered);
+  /// With choice_mutex_ locked: everything from now on runs over it, on another network.
+  void install(std::unique_ptr<Transport> transport, const Topology& topology, std::optional<Topology> short_network);
+  /// Nothing when a rank was lost meanwhile, or has nothing to say.
+  std::optional<Growing> tell_invitation(std::string invitation);
+  bool is_decided(bool is_connected, std::uint64_t generation);
+  void adopt(Grown grown);
+  void check_layout(const Task& task) const;
   [[nodiscard]] std::shared_ptr<const Members> visible() const;
   /// An operation between these members is given to the caller. Under the mutex.
   void see(const std::shared_ptr<const Members>& members);

@@ -81,6 +81,7 @@ void Engine::start(const std::shared_ptr<Task>& task) {
   if (task->is_active) {
     throw InvalidArgument("start: the operation is still running; accepted after wait, or test that returned true");
   }
+  check_layout(*task);
   const std::unique_lock lock(mutex_);
   if (allows_threads_ && !worker_.joinable()) worker_ = std::thread(&Engine::work, this);
   queue_.push_back(task);

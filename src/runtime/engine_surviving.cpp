@@ -11,7 +11,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "gar/algorithms.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/survival/peer_lost.hpp"
 
@@ -44,12 +43,17 @@ bool is_written(const CollectiveCall& call, int num_ranks) {
 
 }  // namespace
 
-void Engine::survive(std::unique_ptr<Survival> survival) {
+void Engine::survive(std::unique_ptr<Survival> survival, const std::string& algorithm) {
   if (survival == nullptr) {
     throw InvalidArgument(fmt::format(
         "on_failure = shrink over {}; expected a communicator over threads, shared memory or TCP", transport_->name()));
   }
+  if (options_.on_failure == OnFailure::kShrinkAndGrow && survival->grower() == nullptr) {
+    throw InvalidArgument(
+        fmt::format("on_failure = shrink and grow over {}; expected a communicator over TCP", transport_->name()));
+  }
   survival_ = std::move(survival);
+  options_.algorithm = algorithm;
   visible_ = last_members_ = survival_->members();
 }
 
@@ -203,22 +207,18 @@ bool Engine::recover(const PeerLost& lost, const Survival::Progress& progress) {
 /// The plans are made anew, for the network without the servers that are gone.
 void Engine::replace_transport(Survival::Recovered recovered) {
   const std::vector<std::int64_t> kept(recovered.kept.begin(), recovered.kept.end());
-  const auto num_ranks = static_cast<int>(kept.size());
   const std::lock_guard lock(choice_mutex_);
-  ShortVectors short_vectors{recovered.transport->quick_gather(), place_ranks(chooser_.near_topology(), kept)};
-  CommunicatorOptions options = options_;
-  options.topology.reset();
-  options.plan.reset();
-  try {
-    if (!options.algorithm.empty()) check_algorithm(parse_algorithm(options.algorithm), num_ranks);
-  } catch (const Error&) {
-    options.algorithm.clear();  // "hcps:4x2" is nothing for 7 ranks
-  }
-  chooser_ = Chooser(options, place_ranks(chooser_.topology(), kept), num_ranks,
-                     recovered.transport->limits().least_chunk_bytes, short_vectors);
+  install(std::move(recovered.transport), place_ranks(chooser_.topology(), kept),
+          place_ranks(chooser_.near_topology(), kept));
+}
+
+void Engine::install(std::unique_ptr<Transport> transport, const Topology& topology,
+                     std::optional<Topology> short_network) {
+  chooser_ = Chooser(options_between(options_, transport->size()), topology, transport->size(),
+                     transport->limits().least_chunk_bytes, {transport->quick_gather(), std::move(short_network)});
   paths_.clear();
   recent_paths_ = {};
-  transport_ = std::move(recovered.transport);
+  transport_ = std::move(transport);
   rank_ = transport_->rank();
   size_ = transport_->size();
   sequence_ = kFirstSequence;

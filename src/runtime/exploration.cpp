@@ -61,7 +61,7 @@ std::string hostname() {
 
 bool is_exploring(const CommunicatorOptions& options, bool is_default) {
   if (!options.algorithm.empty() || options.plan || options.reproducible) return false;
-  if (options.on_failure == OnFailure::kShrink) return false;  // turns are counted by ranks that are all there
+  if (options.on_failure != OnFailure::kReport) return false;  // turns are counted by ranks that are all there
   return options.explores.value_or(is_default);
 }
 

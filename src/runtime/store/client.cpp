@@ -43,6 +43,18 @@ class TcpStore final : public Store {
     begin(timeout_s);
     return ask(StoreKind::kGet, key, {}).value;
   }
+  std::optional<std::string> look(const std::string& key) override {
+    begin(timeout_s_);
+    StoreMessage answer = ask(StoreKind::kLook, key, {});
+    if (answer.kind == StoreKind::kNone) return std::nullopt;
+    return std::move(answer.value);
+  }
+  bool claim(const std::string& key, const std::string& value) override {
+    begin(timeout_s_);
+    const StoreKind answer = ask(StoreKind::kClaim, key, value).kind;
+    if (answer == StoreKind::kFull) throw TransportError(fmt::format("the store at {} is full", to_string(address_)));
+    return answer == StoreKind::kDone;
+  }
   void remove(const std::string& key) override {
     begin(timeout_s_);
     ask(StoreKind::kRemove, key, {});

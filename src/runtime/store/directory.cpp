@@ -53,22 +53,23 @@ class DirectoryStore final : public Store {
 
   void set(const std::string& key, const std::string& value) override {
     const std::string name = file_name(key);
-    const std::string part = fmt::format(".{}.{}", name, getpid());
-    File file(
-        openat(directory_.fd, part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-    bool is_written = file.fd >= 0;
-    for (std::size_t done = 0; is_written && done < value.size();) {
-      const ssize_t wrote = write(file.fd, value.data() + done, value.size() - done);
-      is_written = wrote > 0 || (wrote < 0 && errno == EINTR);
-      if (wrote > 0) done += static_cast<std::size_t>(wrote);
-    }
-    // NFS hands data out when a file is closed.
-    is_written = is_written && fsync(file.fd) == 0 && close(std::exchange(file.fd, -1)) == 0;
-    if (!is_written || renameat(directory_.fd, part.c_str(), directory_.fd, name.c_str()) != 0) {
-      const int error = errno;
-      unlinkat(directory_.fd, part.c_str(), 0);
-      throw TransportError(fmt::format("cannot write to the store {}: {}", escaped(path_), std::strerror(error)));
-    }
+    const std::string part = write_part(name, value);
+    if (renameat(directory_.fd, part.c_str(), directory_.fd, name.c_str()) != 0) give_up(part);
+  }
+
+  std::optional<std::string> look(const std::string& key) override {
+    look_again();
+    return read_value(file_name(key));
+  }
+
+  /// A file gets another name only where there is none of that name yet, on NFS as well.
+  bool claim(const std::string& key, const std::string& value) override {
+    const std::string name = file_name(key);
+    const std::string part = write_part(name, value);
+    const bool is_new = linkat(directory_.fd, part.c_str(), directory_.fd, name.c_str(), 0) == 0;
+    if (!is_new && errno != EEXIST) give_up(part);
+    unlinkat(directory_.fd, part.c_str(), 0);
+    return is_new;
   }
 
   std::string get(const std::string& key, double timeout_s) override {
@@ -92,6 +93,29 @@ class DirectoryStore final : public Store {
  private:
   [[noreturn]] void refuse(std::string_view why) const {
     throw InvalidArgument(fmt::format("the store {}: {}", escaped(path_), why));
+  }
+
+  /// Returns the name that it has until it is complete.
+  [[nodiscard]] std::string write_part(const std::string& name, const std::string& value) const {
+    std::string part = fmt::format(".{}.{}", name, getpid());
+    File file(
+        openat(directory_.fd, part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+    bool is_written = file.fd >= 0;
+    for (std::size_t done = 0; is_written && done < value.size();) {
+      const ssize_t wrote = write(file.fd, value.data() + done, value.size() - done);
+      is_written = wrote > 0 || (wrote < 0 && errno == EINTR);
+      if (wrote > 0) done += static_cast<std::size_t>(wrote);
+    }
+    // NFS hands data out when a file is closed.
+    is_written = is_written && fsync(file.fd) == 0 && close(std::exchange(file.fd, -1)) == 0;
+    if (!is_written) give_up(part);
+    return part;
+  }
+
+  [[noreturn]] void give_up(const std::string& part) const {
+    const int error = errno;
+    unlinkat(directory_.fd, part.c_str(), 0);
+    throw TransportError(fmt::format("cannot write to the store {}: {}", escaped(path_), std::strerror(error)));
   }
 
   [[nodiscard]] std::optional<std::string> read_value(const std::string& name) const {

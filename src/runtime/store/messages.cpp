@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kStoreMagic = 0x31747367U;
 
 bool is_sound(const StoreHead& head) {
-  return head.magic == kStoreMagic && head.kind >= StoreKind::kSet && head.kind <= StoreKind::kFull &&
+  return head.magic == kStoreMagic && head.kind >= StoreKind::kSet && head.kind <= StoreKind::kKinds &&
          head.key_bytes <= kMostKeyBytes && head.value_bytes <= kMostValueBytes;
 }
 

@@ -18,7 +18,12 @@ enum class StoreKind : std::uint32_t {
   kRemove = 3,  ///< answered by kDone
   kDone = 4,
   kValue = 5,
-  kFull = 6,  ///< there is no room for it
+  kFull = 6,   ///< there is no room for it
+  kLook = 7,   ///< answered at once, by kValue, or by kNone when there is none
+  kClaim = 8,  ///< answered by kDone, or by kTaken when it is set already
+  kNone = 9,
+  kTaken = 10,
+  kKinds = kTaken
 };
 
 struct StoreHead {

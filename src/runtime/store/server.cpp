@@ -96,6 +96,15 @@ struct StoreServer::Impl {
     switch (request.kind) {
       case StoreKind::kSet:
         return set(client, request);
+      case StoreKind::kClaim:
+        if (!values.contains(request.key)) return set(client, request);
+        return write_message(client.out, StoreKind::kTaken, {}, {});
+      case StoreKind::kLook: {
+        const auto found = values.find(request.key);
+        const bool is_there = found != values.end();
+        return write_message(client.out, is_there ? StoreKind::kValue : StoreKind::kNone, {},
+                             is_there ? std::string_view(found->second) : std::string_view());
+      }
       case StoreKind::kGet: {
         const auto found = values.find(request.key);
         if (found == values.end()) {

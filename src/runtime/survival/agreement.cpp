@@ -16,6 +16,12 @@ bool holds(const std::vector<int>& ranks, int rank) {
   return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
+std::vector<int> first(int size) {
+  std::vector<int> out(static_cast<std::size_t>(size));
+  std::iota(out.begin(), out.end(), 0);
+  return out;
+}
+
 /// Could a coordinator of these members have proposed it?
 bool is_successor(const Outcome& outcome, const std::vector<int>& members) {
   const std::vector<int>& chosen = outcome.members;
@@ -26,9 +32,10 @@ bool is_successor(const Outcome& outcome, const std::vector<int>& members) {
 
 }  // namespace
 
-Agreement::Agreement(int self, int size, bool closing_is_death) : self_(self), closing_is_death_(closing_is_death) {
-  members_.resize(static_cast<std::size_t>(size));
-  std::iota(members_.begin(), members_.end(), 0);
+Agreement::Agreement(int self, int size, bool closing_is_death) : Agreement(self, first(size), 0, closing_is_death) {}
+
+Agreement::Agreement(int self, std::vector<int> members, std::uint64_t generation, bool closing_is_death)
+    : self_(self), closing_is_death_(closing_is_death), generation_(generation), members_(std::move(members)) {
   outcome_.members = members_;
 }
 

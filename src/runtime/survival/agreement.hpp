@@ -62,7 +62,9 @@ enum class LetterKind : std::uint8_t {
   kLife,        ///< nothing new
   kDefect,      ///< the sender ends with an error that concerns all, which it tells
   kLeave,       ///< the sender has ended on purpose
-  kKinds = kLeave
+  kWelcome,     ///< of a grown group: it has been decided that it goes on (growth.hpp)
+  kOff,         ///< the growth with the number `ballot` is called off by the sender
+  kKinds = kOff
 };
 
 /// What members send each other.
@@ -98,6 +100,8 @@ class Agreement {
   /// Generation 0 with the members 0 to size - 1. `closing_is_death`: a link ends when its process does, and for no
   /// other reason.
   Agreement(int self, int size, bool closing_is_death);
+  /// A later one, with these members, ascending.
+  Agreement(int self, std::vector<int> members, std::uint64_t generation, bool closing_is_death);
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] std::uint64_t generation() const { return generation_; }

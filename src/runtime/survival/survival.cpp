@@ -24,11 +24,13 @@ std::shared_ptr<const Members> members_of(const Agreement& agreement) {
 
 }  // namespace
 
-Survival::Survival(const Setup& setup, std::vector<File> links, std::unique_ptr<Rebuilder> rebuilder)
+Survival::Survival(const Setup& setup, std::vector<File> links, std::unique_ptr<Rebuilder> rebuilder,
+                   std::unique_ptr<Grower> grower)
     : setup_(setup),
       links_(std::move(links)),
       rebuilder_(std::move(rebuilder)),
-      agreement_(setup.rank, setup.size, setup.closing_is_death),
+      grower_(std::move(grower)),
+      agreement_(setup.rank, setup.members, setup.generation, setup.closing_is_death),
       members_(members_of(agreement_)) {}
 
 Survival::~Survival() {
@@ -130,20 +132,38 @@ void Survival::post_letters() {
 
 void Survival::take_events(int milliseconds) {
   for (const ControlLinks::Event& event : links_.wait(milliseconds)) {
-    if (event.is_end) {
-      agreement_.lose(event.from, Loss::kClosed);
-    } else if (event.letter.kind == LetterKind::kLeave) {
-      num_confirmed_ = std::max(num_confirmed_, event.letter.report.num_done);
-      agreement_.lose(event.from, Loss::kLeft);
-    } else if (event.letter.kind == LetterKind::kDefect) {
-      if (defect_.empty() && agreement_.is_member(event.from)) {
-        defect_ = fmt::format("rank {} gave up: {}", event.from, escaped(event.letter.text));
-      }
-    } else {
-      agreement_.receive(event.from, event.letter);
-    }
+    take_event(event);
     // In order: what follows from a letter leaves before what follows from the next one.
     post_letters();
+  }
+}
+
+void Survival::take_event(const ControlLinks::Event& event) {
+  if (event.is_end) {
+    agreement_.lose(event.from, Loss::kClosed);
+    return;
+  }
+  const Letter& letter = event.letter;
+  switch (letter.kind) {
+    case LetterKind::kLeave:
+      num_confirmed_ = std::max(num_confirmed_, letter.report.num_done);
+      agreement_.lose(event.from, Loss::kLeft);
+      return;
+    case LetterKind::kDefect:
+      if (defect_.empty() && agreement_.is_member(event.from)) {
+        defect_ = fmt::format("rank {} gave up: {}", event.from, escaped(letter.text));
+      }
+      return;
+    case LetterKind::kWelcome:
+      is_welcome_ = is_welcome_ || letter.generation == setup_.generation;
+      return;
+    case LetterKind::kOff:
+      if (letter.ballot <= off_) return;
+      off_ = letter.ballot;
+      off_reason_ = fmt::format("rank {}: {}", event.from, escaped(letter.text));
+      return;
+    default:
+      agreement_.receive(event.from, letter);
   }
 }
 
@@ -182,6 +202,53 @@ void Survival::look() {
   if (agreement_.is_called() || agreement_.state() != Agreement::State::kApart || !defect_.empty()) {
     throw PeerLost("the ranks begin to meet anew");
   }
+}
+
+// --- growing ---------------------------------------------------------------------------------------------------------
+
+void Survival::look_growing() {
+  look();
+  if (off_ == num_growths_) throw PeerLost(off_reason_);
+}
+
+void Survival::call_off(const std::string& reason) noexcept {
+  try {
+    for (const int member : agreement_.members()) {
+      if (member == setup_.rank) continue;
+      links_.send(
+          member,
+          {.kind = LetterKind::kOff, .generation = agreement_.generation(), .ballot = num_growths_, .text = reason});
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory: the others find out by themselves, later
+  }
+}
+
+void Survival::welcome() {
+  is_welcome_ = true;
+  for (const int member : agreement_.members()) {
+    if (member != setup_.rank) links_.send(member, {.kind = LetterKind::kWelcome, .generation = setup_.generation});
+  }
+}
+
+void Survival::await_welcome(int first_newcomer, std::int64_t limit_ns) {
+  while (!is_welcome_) {
+    const std::vector<int>& members = agreement_.members();
+    const bool is_alone = std::all_of(members.begin(), members.end(), [&](int member) {
+      return member >= first_newcomer || agreement_.is_lost(member);
+    });
+    std::string why;
+    if (!defect_.empty()) why = defect_;
+    if (is_alone) why = "all members have gone";
+    if (steady_ns() > limit_ns) why = "they have said nothing within the limit";
+    if (!why.empty()) {
+      has_failed_ = true;
+      links_.close_all();
+      throw TransportError("the members have not taken this process in: " + why);
+    }
+    take_events(kSliceMs);
+  }
+  // Who is told by a member that dies at once tells the other newcomers before it does anything.
+  welcome();
 }
 
 // --- the end ---------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include "gar/communicator.hpp"
 #include "runtime/survival/agreement.hpp"
 #include "runtime/survival/control_links.hpp"
+#include "runtime/survival/growth.hpp"
 #include "runtime/transport.hpp"
 
 namespace gar {
@@ -44,8 +45,9 @@ class Rebuilder {
 class Survival {
  public:
   struct Setup {
-    int rank = 0;
-    int size = 1;
+    int rank = 0;              ///< of the first generation
+    std::vector<int> members;  ///< the same of all, ascending
+    std::uint64_t generation = 0;
     double timeout_s = 30;
     /// See Agreement.
     bool closing_is_death = false;
@@ -62,7 +64,9 @@ class Survival {
     std::uint64_t num_standing = 0;
   };
 
-  Survival(const Setup& setup, std::vector<File> links, std::unique_ptr<Rebuilder> rebuilder);
+  /// `links` by rank of the first generation. `grower`: null where nobody can be taken in.
+  Survival(const Setup& setup, std::vector<File> links, std::unique_ptr<Rebuilder> rebuilder,
+           std::unique_ptr<Grower> grower = nullptr);
   /// Tells the others that this rank has left, unless it has failed.
   ~Survival();
   Survival(const Survival&) = delete;
@@ -86,6 +90,20 @@ class Survival {
   /// This rank ends with an error that concerns all.
   void give_up(const std::string& reason) noexcept;
 
+  /// Null: nobody can be taken in.
+  [[nodiscard]] Grower* grower() const { return grower_.get(); }
+  /// A growth begins; as many have begun on every member.
+  void begin_growth() { ++num_growths_; }
+  /// It cannot succeed: the other members need not wait.
+  void call_off(const std::string& reason) noexcept;
+  /// While members and newcomers connect with each other. Throws PeerLost when it will come to nothing.
+  void look_growing();
+  /// In a grown group, on a member: it has been decided that it goes on.
+  void welcome();
+  /// In a grown group, on a newcomer, which does nothing in it before this returns: waits for that. Throws
+  /// TransportError when it was not decided so, or nobody says so until `limit_ns` of the steady clock.
+  void await_welcome(int first_newcomer, std::int64_t limit_ns);
+
  private:
   /// False: nobody goes on.
   bool agree(const std::vector<int>& silent, std::uint64_t num_done);
@@ -93,6 +111,7 @@ class Survival {
   void take_events(int milliseconds);
   void watch(std::int64_t now);
   void show_life(std::int64_t now);
+  void take_event(const ControlLinks::Event& event);
   void look();
   void end(const std::string& reason);
   [[nodiscard]] std::string hopeless_words() const;
@@ -103,6 +122,7 @@ class Survival {
   pid_t process_ = getpid();
   ControlLinks links_;
   std::unique_ptr<Rebuilder> rebuilder_;
+  std::unique_ptr<Grower> grower_;
   Agreement agreement_;
   std::shared_ptr<const Members> members_;
   std::string defect_;  ///< of a member
@@ -113,6 +133,10 @@ class Survival {
   std::int64_t began_ns_ = 0;
   std::int64_t shown_ns_ = 0;
   std::map<int, std::int64_t> accused_since_;
+  std::int64_t num_growths_ = 0;
+  std::int64_t off_ = 0;  ///< the last growth that another member has called off
+  std::string off_reason_{};
+  bool is_welcome_ = false;
 };
 
 }  // namespace gar

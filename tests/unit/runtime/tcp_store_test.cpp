@@ -51,6 +51,13 @@ void check_store(Store& store, Store& other) {
   });
   EXPECT_EQ(store.get("late", kLong), "here");
   setter.join();
+  EXPECT_EQ(other.look("late"), "here");
+  EXPECT_EQ(store.look("nobody sets this"), std::nullopt);
+  EXPECT_TRUE(store.claim("seat", "first"));
+  EXPECT_FALSE(other.claim("seat", "second"));
+  EXPECT_FALSE(store.claim("late", "third"));
+  EXPECT_EQ(other.get("seat", kLong), "first");
+  EXPECT_EQ(other.get("late", kLong), "here");
   store.remove("late");
   EXPECT_NE(message_of([&] { store.get("late", kSoon); }), "");
 }

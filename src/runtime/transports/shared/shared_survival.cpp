@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <string>
 
 #include "gar/errors.hpp"
@@ -82,7 +83,9 @@ class ProcessRebuilder final : public Rebuilder {
 };
 
 Survival::Setup survival_setup(int rank, int size, const CommunicatorOptions& options) {
-  return {.rank = rank, .size = size, .timeout_s = options.timeout_s, .closing_is_death = true};
+  std::vector<int> members(static_cast<std::size_t>(size));
+  std::iota(members.begin(), members.end(), 0);
+  return {.rank = rank, .members = std::move(members), .timeout_s = options.timeout_s, .closing_is_death = true};
 }
 
 }  // namespace

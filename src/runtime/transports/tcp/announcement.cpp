@@ -1,6 +1,7 @@
 #include "runtime/transports/tcp/announcement.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <map>
 
 #include "base/hash.hpp"
+#include "runtime/transports/tcp/words.hpp"
 
 namespace gar {
 
@@ -17,28 +19,6 @@ namespace {
 
 constexpr std::string_view kTableMark = "gar-tcp-2";
 constexpr std::string_view kFailureMark = "gar-tcp-failed ";
-
-/// Takes the next word off a line.
-std::string_view take_word(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  const std::size_t end = std::min(text.find(' '), text.size());
-  const std::string_view out = text.substr(0, end);
-  text.remove_prefix(end);
-  return out;
-}
-
-bool take_number(std::string_view& text, std::uint64_t& out) {
-  const std::string_view word = take_word(text);
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out, 16);
-  return !word.empty() && error == std::errc() && end == word.data() + word.size();
-}
-
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view out = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return out;
-}
 
 }  // namespace
 
@@ -76,6 +56,19 @@ std::optional<Announcement> read_announcement(std::string_view text) {
   return out;
 }
 
+std::optional<Nonce> read_nonce(std::string_view text) {
+  Nonce out{};
+  if (text.size() != 2 * out.size()) return std::nullopt;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    unsigned value = 0;
+    const char* begin = text.data() + 2 * i;
+    const auto [end, error] = std::from_chars(begin, begin + 2, value, 16);
+    if (error != std::errc() || end != begin + 2) return std::nullopt;
+    out[i] = static_cast<std::byte>(value);
+  }
+  return out;
+}
+
 std::string write_table(const JobTable& table) {
   if (!table.failure.empty()) return std::string(kFailureMark) + table.failure;
   std::string out = fmt::format("{} {}\n", kTableMark, to_hex(table.nonce));
@@ -91,15 +84,9 @@ std::optional<JobTable> read_table(std::string_view text) {
   }
   std::string_view first = take_line(text);
   if (take_word(first) != kTableMark) return std::nullopt;
-  const std::string_view nonce = take_word(first);
-  if (nonce.size() != 2 * out.nonce.size()) return std::nullopt;
-  for (std::size_t i = 0; i < out.nonce.size(); ++i) {
-    unsigned value = 0;
-    const char* begin = nonce.data() + 2 * i;
-    const auto [end, error] = std::from_chars(begin, begin + 2, value, 16);
-    if (error != std::errc() || end != begin + 2) return std::nullopt;
-    out.nonce[i] = static_cast<std::byte>(value);
-  }
+  const std::optional<Nonce> nonce = read_nonce(take_word(first));
+  if (!nonce) return std::nullopt;
+  out.nonce = *nonce;
   while (!text.empty()) {
     const std::optional<Announcement> rank = read_announcement(take_line(text));
     if (!rank) return std::nullopt;
@@ -119,6 +106,13 @@ std::uint64_t host_identity() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   return mix_in(out, std::string_view(name.data()));
+}
+
+int own_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const int bound = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+  return std::max({1, bound, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))});
 }
 
 HostMap map_hosts(const std::vector<Announcement>& ranks, int rank, int num_fakes) {

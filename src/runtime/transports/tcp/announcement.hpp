@@ -36,8 +36,12 @@ struct JobTable {
 std::string write_table(const JobTable& table);
 std::optional<JobTable> read_table(std::string_view text);
 
+/// What to_hex has written; nothing when it is no nonce.
+std::optional<Nonce> read_nonce(std::string_view text);
+
 /// What ranks have in common that can share memory: the running kernel, its shared memory, the user, the host name.
 std::uint64_t host_identity();
+int own_cores();
 
 /// Who is where. `num_fakes`: pretended hosts of each host.
 HostMap map_hosts(const std::vector<Announcement>& ranks, int rank, int num_fakes);

@@ -75,20 +75,24 @@ std::string first_slurm_host(std::string_view list) {
   return out;
 }
 
+std::string environment_store(const EnvironmentLookup& lookup) {
+  if (std::string given = value_of(lookup, environment::kStore.name); !given.empty()) return given;
+  const std::string host = value_of(lookup, "MASTER_ADDR");
+  if (host.empty()) return {};
+  const bool is_bare_ipv6 = host.find(':') != std::string::npos && host.front() != '[';
+  const int port = whole(lookup, "MASTER_PORT", 1, 65535);
+  return is_bare_ipv6 ? fmt::format("tcp://[{}]:{}", host, port) : fmt::format("tcp://{}:{}", host, port);
+}
+
 std::optional<EnvironmentJob> environment_job(const EnvironmentLookup& lookup) {
   for (const LauncherNames& names : kLauncherNames) {
     if (lookup(names.rank) == nullptr || lookup(names.size) == nullptr) continue;
     EnvironmentJob out;
     out.size = whole(lookup, names.size, 1, kMostRanks);
     out.rank = whole(lookup, names.rank, 0, out.size - 1);
-    const std::string host = value_of(lookup, "MASTER_ADDR");
-    if (const std::string given = value_of(lookup, environment::kStore.name); !given.empty()) {
-      out.store = given;
-    } else if (!host.empty()) {
-      const bool is_bare_ipv6 = host.find(':') != std::string::npos && host.front() != '[';
-      const int port = whole(lookup, "MASTER_PORT", 1, 65535);
-      out.store = is_bare_ipv6 ? fmt::format("tcp://[{}]:{}", host, port) : fmt::format("tcp://{}:{}", host, port);
-      out.may_serve = true;
+    out.store = environment_store(lookup);
+    if (!out.store.empty()) {
+      out.may_serve = value_of(lookup, environment::kStore.name).empty();
     } else if (std::strcmp(names.rank, "SLURM_PROCID") == 0) {
       out.store = slurm_store(lookup);
       out.may_serve = true;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -89,24 +90,52 @@ LoopbackListener::~LoopbackListener() {
 
 int LoopbackListener::take() { return std::exchange(fd_, -1); }
 
+namespace {
+
+/// Of this process, by store.
+struct OpenJobs {
+  std::mutex mutex;
+  std::map<std::string, OpenJob> jobs;
+};
+OpenJobs& open_jobs() {
+  static OpenJobs instance;
+  return instance;
+}
+
+TcpOptions with_secret(TcpOptions tcp) {
+  if (tcp.secret.empty()) tcp.secret = job_secret();
+  return tcp;
+}
+
+}  // namespace
+
 Communicator communicator_from_environment(const CommunicatorOptions& options, const TcpOptions& tcp) {
-  static std::mutex mutex;
-  static std::map<std::string, OpenJob> jobs;  // by store
   const std::optional<EnvironmentJob> where = environment_job();
   if (!where) {
     throw InvalidArgument(
         "communicator_from_environment: no launcher has started this process; expected RANK and WORLD_SIZE in the "
         "environment, or the variables of srun, or of mpirun of Open MPI or MPICH");
   }
-  if (where->size == 1) return std::move(thread_communicators(1, options).front());
-  const std::lock_guard lock(mutex);
-  OpenJob& job = jobs[where->store];
-  if (!job.at.store)
+  if (where->size == 1 && options.on_failure != OnFailure::kShrinkAndGrow) {
+    return std::move(thread_communicators(1, options).front());
+  }
+  const std::lock_guard lock(open_jobs().mutex);
+  OpenJob& job = open_jobs().jobs[where->store];
+  if (!job.at.store) {
     job.at = open_environment_store(*where, tcp, with_environment(options, where->size, true).timeout_s);
-  TcpOptions complete = tcp;
-  if (complete.secret.empty()) complete.secret = job_secret();
+  }
   return tcp_communicator(*job.at.store, fmt::format("job-{}", job.num_made++), where->rank, where->size, options,
-                          complete);
+                          with_secret(tcp));
+}
+
+Communicator join_from_environment(double limit_s, const CommunicatorOptions& options, const TcpOptions& tcp) {
+  EnvironmentJob where;
+  where.rank = -1;
+  where.store = environment_store([](const char* name) -> const char* { return std::getenv(name); });
+  const std::lock_guard lock(open_jobs().mutex);
+  OpenJob& job = open_jobs().jobs[where.store];
+  if (!job.at.store) job.at = open_environment_store(where, tcp, limit_s);
+  return join_tcp(*job.at.store, fmt::format("job-{}", job.num_made), limit_s, options, with_secret(tcp));
 }
 
 }  // namespace gar

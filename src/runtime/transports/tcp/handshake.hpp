@@ -22,9 +22,9 @@
 namespace gar {
 
 /// What a connection is for.
-enum class Purpose : std::uint32_t { kPeer = 1, kStore = 2 };
+enum class Purpose : std::uint32_t { kPeer = 1, kStore = 2, kNewcomer = 3 };
 
-/// Who calls whom: a rank of a job another one, or a client a store (both are 0 of 1).
+/// Who calls whom: a rank of a job another one, or a client a store, or a member a newcomer (both are 0 of 1).
 struct Introduction {
   Purpose purpose = Purpose::kPeer;
   std::uint32_t rank = 0;  ///< of the caller

@@ -14,6 +14,9 @@ namespace gar {
 /// The value of an environment variable; null: not set.
 using EnvironmentLookup = std::function<const char*(const char*)>;
 std::optional<EnvironmentJob> environment_job(const EnvironmentLookup& lookup);
+/// Where the job's store is for a process that is no rank of it: GAR_STORE, or MASTER_ADDR and MASTER_PORT; empty:
+/// nobody has said.
+std::string environment_store(const EnvironmentLookup& lookup);
 /// The job's store, and its server where this process has it. The server is to live as long as any rank may ask.
 struct EnvironmentStore {
   std::unique_ptr<StoreServer> server;

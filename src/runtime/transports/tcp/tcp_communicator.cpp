@@ -1,10 +1,9 @@
 // Makes communicators over TCP: where the ranks are, who is connected with whom, and which network it is.
 #include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
+#include <numeric>
 
 #include "base/hash.hpp"
 #include "gar/environment.hpp"
@@ -16,6 +15,7 @@
 #include "runtime/shared_options.hpp"
 #include "runtime/transports/tcp/announcement.hpp"
 #include "runtime/transports/tcp/tcp_group.hpp"
+#include "runtime/transports/tcp/tcp_growth.hpp"
 #include "runtime/transports/tcp/tcp_survival.hpp"
 #include "topology/hash.hpp"
 #include "topology/hosts.hpp"
@@ -26,13 +26,6 @@ namespace {
 
 constexpr double kPartingS = 1;
 constexpr double kVerdictS = 2;  // that rank 0's word may take longer than its own patience
-
-int own_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const int bound = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-  return std::max({1, bound, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))});
-}
 
 /// One communicator that is being made.
 class TcpSetup {
@@ -56,7 +49,8 @@ class TcpSetup {
     own_ = bound_address(listening.fd);
     find_others();
     hosts_ = map_hosts(table_.ranks, rank_, num_fakes_);
-    if (tcp_.path == TcpPath::kHierarchy && hosts_.num_hosts == 1) return make_shared();
+    if (may_grow()) open_door();
+    if (tcp_.path == TcpPath::kHierarchy && hosts_.num_hosts == 1 && !may_grow()) return make_shared();
     connect(std::move(listening));
     try {
       return finish();
@@ -137,6 +131,23 @@ class TcpSetup {
     return shared_memory_communicator("tcp-" + to_hex(std::span(table_.nonce).first(16)), rank_, size_, options_);
   }
 
+  // --- newcomers (tcp_growth.hpp) ---
+
+  [[nodiscard]] bool may_grow() const { return options_.on_failure == OnFailure::kShrinkAndGrow; }
+
+  void open_door() {
+    door_.store = &store_;
+    door_.prefix = prefix_;
+    if (rank_ == 0) store_.set(door_key(prefix_), to_hex(random_nonce()));
+    const std::optional<Nonce> nonce = read_nonce(store_.get(door_key(prefix_), options_.timeout_s));
+    if (!nonce) throw TransportError("tcp_communicator: what rank 0 has put into the store is no nonce");
+    door_.nonce = *nonce;
+    door_.algorithm = options_.algorithm;
+    door_.latency_bytes = options_.latency_bytes;
+    door_.is_reproducible = options_.reproducible;
+    door_.overlap = options_.overlap;
+  }
+
   // --- connecting ---
 
   void connect(File listening) {
@@ -164,7 +175,7 @@ class TcpSetup {
     messages_->set_admission(max_senders);
     Exploration exploration = explore(probe, *topology);
     std::unique_ptr<Survival> survival;
-    if (options_.on_failure == OnFailure::kShrink) survival = survival_over_tcp(job(max_senders), probe);
+    if (options_.on_failure != OnFailure::kReport) survival = survival_over_tcp(job(max_senders), probe);
     if (is_shared) {
       const std::string name = "tcp-" + to_hex(std::span(table_.nonce).first(16));
       whole_ = share_memory(messages_, group_, probe, name, options_.staging_bytes);
@@ -199,15 +210,19 @@ class TcpSetup {
   }
 
   [[nodiscard]] TcpJob job(int max_senders) const {
+    std::vector<int> members(static_cast<std::size_t>(size_));
+    std::iota(members.begin(), members.end(), 0);
     return {.rank = rank_,
+            .members = std::move(members),
             .own = own_,
             .table = table_,
             .num_fakes = num_fakes_,
-            .secret = tcp_.secret,
+            .secret = may_grow() ? secret_at_door(tcp_.secret, door_) : tcp_.secret,
             .path = tcp_.path,
             .timeout_s = options_.timeout_s,
             .staging_bytes = options_.staging_bytes,
-            .max_senders = max_senders};
+            .max_senders = max_senders,
+            .door = door_};
   }
 
   void tell_failure(const char* reason) {
@@ -224,6 +239,7 @@ class TcpSetup {
   int num_fakes_;
   Address own_;
   JobTable table_;
+  TcpDoor door_;
   HostMap hosts_;
   TcpGroup group_;
   std::unique_ptr<TcpTransport> messages_;
@@ -237,7 +253,8 @@ bool has_tcp() { return true; }
 Communicator tcp_communicator(Store& store, std::string_view name, int rank, int size,
                               const CommunicatorOptions& options, const TcpOptions& tcp) {
   check_membership(name, rank, size, "tcp_communicator");
-  if (size == 1) return std::move(thread_communicators(1, options).front());
+  if (size == 1 && options.on_failure != OnFailure::kShrinkAndGrow)
+    return std::move(thread_communicators(1, options).front());
   std::optional<Address> towards;
   if (const std::string server = store.server(); !server.empty()) towards = read_address(server);
   return TcpSetup(store, name, rank, size, options, tcp).make(towards);

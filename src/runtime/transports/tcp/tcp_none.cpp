@@ -35,6 +35,15 @@ Communicator communicator_from_environment(const CommunicatorOptions& /*options*
   leave_out();
 }
 
+Communicator join_tcp(Store& /*store*/, std::string_view /*name*/, double /*limit_s*/,
+                      const CommunicatorOptions& /*options*/, const TcpOptions& /*tcp*/) {
+  leave_out();
+}
+Communicator join_from_environment(double /*limit_s*/, const CommunicatorOptions& /*options*/,
+                                   const TcpOptions& /*tcp*/) {
+  leave_out();
+}
+
 EnvironmentStore open_environment_store(const EnvironmentJob& /*job*/, const TcpOptions& /*tcp*/,
                                         double /*timeout_s*/) {
   leave_out();

@@ -5,16 +5,11 @@
 #include <exception>
 
 #include "gar/errors.hpp"
+#include "runtime/transports/tcp/tcp_growth.hpp"
 
 namespace gar {
 
 namespace {
-
-File listen_beside(const Address& address) {
-  Address any_port = address;
-  any_port.set_port(0);
-  return listen_on(any_port);
-}
 
 class TcpRebuilder final : public Rebuilder {
  public:
@@ -71,25 +66,40 @@ class TcpRebuilder final : public Rebuilder {
 
 }  // namespace
 
-std::unique_ptr<Survival> survival_over_tcp(const TcpJob& job, TransportProbe& probe) {
+File listen_beside(const Address& address) {
+  Address any_port = address;
+  any_port.set_port(0);
+  return listen_on(any_port);
+}
+
+std::unique_ptr<Survival> survival_over_tcp(const TcpJob& job, TransportProbe& probe,
+                                            const std::function<void()>& look) {
   File listening = listen_beside(job.own);
   MeshMember member;
-  member.rank = job.rank;
-  member.key = job_key(job.secret, job.table.nonce, "letters", 0);
+  member.rank = probe.rank();
+  member.key = job_key(job.secret, job.table.nonce, "letters", job.generation);
   member.own = job.own;
   member.timeout_s = job.timeout_s;
+  member.look = look;
   for (const Address& address : probe.all_gather(bound_address(listening.fd))) member.addresses.push_back(address);
-  const auto size = static_cast<int>(member.addresses.size());
-  const Introduction own{Purpose::kPeer, 0, static_cast<std::uint32_t>(job.rank), static_cast<std::uint32_t>(size)};
+  const Introduction own{Purpose::kPeer, 0, static_cast<std::uint32_t>(member.rank),
+                         static_cast<std::uint32_t>(member.addresses.size())};
   Reception reception(std::move(listening), member.key, own);
-  std::vector<File> links = connect_mesh(member, reception);
-  for (const File& link : links) {
-    if (link.fd >= 0) set_silence_limit(link.fd, 2 * job.timeout_s);
+  std::vector<File> connected = connect_mesh(member, reception);
+  std::vector<File> links(static_cast<std::size_t>(job.members.back()) + 1);
+  for (std::size_t i = 0; i < connected.size(); ++i) {
+    if (connected[i].fd >= 0) set_silence_limit(connected[i].fd, 2 * job.timeout_s);
+    links[static_cast<std::size_t>(job.members[i])] = std::move(connected[i]);
   }
   probe.barrier();
   // A link may end because something between the hosts ends it: only a majority can go on.
-  const Survival::Setup setup{.rank = job.rank, .size = size, .timeout_s = job.timeout_s, .closing_is_death = false};
-  return std::make_unique<Survival>(setup, std::move(links), std::make_unique<TcpRebuilder>(job));
+  const Survival::Setup setup{.rank = job.rank,
+                              .members = job.members,
+                              .generation = job.generation,
+                              .timeout_s = job.timeout_s,
+                              .closing_is_death = false};
+  return std::make_unique<Survival>(setup, std::move(links), std::make_unique<TcpRebuilder>(job),
+                                    job.door.store == nullptr ? nullptr : grower_over_tcp(job));
 }
 
 }  // namespace gar
