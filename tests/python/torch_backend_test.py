@@ -1,5 +1,5 @@
 """The backend `gar` of torch.distributed beside Gloo, which is the judge wherever it knows the operation; where it does not, what is
-expected is computed. What the ranks do is in torch_scenarios.py."""
+expected is computed. What the ranks do is in torch_scenarios.py, torch_messages.py and torch_training.py."""
 
 import os
 import subprocess
@@ -8,8 +8,10 @@ import tempfile
 import unittest
 
 import torch
+import torch_messages as messages
 import torch_ranks
 import torch_scenarios as scenarios
+import torch_training as trainings
 
 #: Groups of all kinds are there when it ends, and a call that nobody answers.
 ENDS = """
@@ -27,6 +29,51 @@ if rank == 0:
 print(f"rank {rank} ends", flush=True)
 """
 
+#: It ends while a thread of C++, or that of the hook, is in a function of Python that waits; and its end takes long.
+ENDS_MEANWHILE = """
+import sys, threading, time, torch, torch.distributed as dist, gar.torch
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(1.5)
+
+def told(future):
+    begun.set()
+    time.sleep(0.5)
+    print(f"rank {rank} was told", flush=True)
+    return future.value()
+
+rank, what = int(sys.argv[1]), sys.argv[3]
+dist.init_process_group("gar", init_method="file://" + sys.argv[2] + "/store", rank=rank, world_size=2)
+begun, _slow, tensor = threading.Event(), Slow(), torch.zeros(3)
+state = gar.torch.communicator() if what == "hook" else None
+# One of the two is told by another thread: it asks before the other one does its part.
+is_first, store = rank == (1 if what == "message" else 0), dist.distributed_c10d._get_default_store()
+if not is_first:
+    store.wait(["asked"])
+if what == "message":
+    future = (dist.isend(tensor, 1) if rank == 0 else dist.irecv(tensor, 0)).get_future()
+elif what == "collective":
+    future = dist.all_reduce(tensor, async_op=True).get_future()
+else:
+    future = state.average(tensor)
+future.then(told)
+if is_first:
+    store.set("asked", "1")
+begun.wait()
+"""
+
+
+def ends_of(code, *arguments):
+    """(exit code, output, complaints) of two ranks that run it."""
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = [
+            subprocess.Popen([sys.executable, "-c", code, str(rank), folder, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for rank in range(2)
+        ]  # fmt: skip
+        said = [process.communicate(timeout=300) for process in ranks]
+        return [(process.returncode, out, err) for process, (out, err) in zip(ranks, said)]
+
 
 class Backend(unittest.TestCase):
     def test_reductions_are_those_of_gloo(self):
@@ -37,11 +84,16 @@ class Backend(unittest.TestCase):
 
     def test_average_bool_and_what_is_refused(self):
         for refused in torch_ranks.said(scenarios.special_operators, 4):
-            words = ("AVG of torch.int32", "BXOR of torch.float32", "a tensor on meta", "a tensor of torch.sparse_coo")
+            words = ("AVG of torch.int32", "BXOR of torch.float32", "a tensor on meta", "MAX of a sparse tensor")
             self.assertEqual(len(refused), len(words), refused)
             for text, word in zip(refused, words):
                 self.assertIn(word, text)
                 self.assertIn("xpected", text)
+
+    def test_sparse_tensors(self):
+        for compared, refused in torch_ranks.said(trainings.sparse, 3):
+            self.assertEqual(compared, 8)
+            self.assertIn("rank 1 has a sparse tensor of shape [4] with 1 sparse dimensions, and rank 0 one of shape [3]", refused)
 
     def test_strided_tensors(self):
         torch_ranks.said(scenarios.strided, 3)
@@ -51,8 +103,34 @@ class Backend(unittest.TestCase):
         self.assertEqual(said, [(4.0, 3, 3, "gar", rank // 2) for rank in range(4)])
 
     def test_send_and_receive(self):
-        said = torch_ranks.said(scenarios.between_two, 3)
+        said = torch_ranks.said(messages.between_two, 3)
         self.assertIn("rank 0 has sent 12 bytes with tag 0, but rank 1 has room for 8", said[1])
+
+    def test_receive_from_anyone(self):
+        self.assertEqual(torch_ranks.said(messages.from_anyone, 4), [1, 1, 2, 3])
+
+    def test_receive_from_anyone_while_ranks_leave(self):
+        sources, failure = torch_ranks.said(messages.others_leave, 3)[0]
+        self.assertEqual(sources, [1, 2, 2])
+        self.assertIn("has left the communicator", failure)
+
+    def test_a_sender_that_dies(self):
+        results = torch_ranks.run(messages.sender_dies, 3)
+        self.assertEqual(results[2], (None, "it ended with -9"))
+        self.assertEqual(len(results[0][0]), 2, results[0])
+        for failure in results[0][0]:
+            self.assertIn("recv from rank 2 by rank 0, which are 0 and 1 here: rank 0 has died", failure)
+
+    def test_monitored_barrier(self):
+        said = torch_ranks.said(messages.monitored, 3)
+        self.assertEqual([one for _, one in said], [3.0] * 3)
+        first, all_of_them, at_once = said[0][0]
+        self.assertIn("Rank 1 failed to pass monitoredBarrier in 500 ms", first)
+        self.assertIn("Ranks 1, 2 failed to pass monitoredBarrier in 500 ms", all_of_them)
+        self.assertIn("Rank 0 timed out in monitoredBarrier", at_once)
+        self.assertEqual(said[1][0], [])
+        self.assertEqual(len(said[2][0]), 1)
+        self.assertIn("Rank 2 successfully reached monitoredBarrier, but received errors", said[2][0][0])
 
     def test_nothing_is_copied(self):
         # A copy is noticed.
@@ -65,25 +143,28 @@ class Backend(unittest.TestCase):
         os.environ["GAR_FAKE_HOSTS"] = "2"
         try:
             said = torch_ranks.said(scenarios.asynchronous, 4)
-            torch_ranks.said(scenarios.between_two, 3)
+            torch_ranks.said(messages.between_two, 3)
+            torch_ranks.said(messages.from_anyone, 4)
         finally:
             del os.environ["GAR_FAKE_HOSTS"]
         self.assertEqual(said, [(4.0, 3, 3, "gar", rank // 2) for rank in range(4)])
 
     def test_programs_may_end_without_destroying_groups(self):
-        with tempfile.TemporaryDirectory() as folder:
-            ranks = [
-                subprocess.Popen([sys.executable, "-c", ENDS, str(rank), folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                for rank in range(2)
-            ]  # fmt: skip
-            for rank, process in enumerate(ranks):
-                out, err = process.communicate(timeout=300)
-                self.assertEqual((process.returncode, out), (0, f"rank {rank} ends\n"), err)
+        for rank, (code, out, err) in enumerate(ends_of(ENDS)):
+            self.assertEqual((code, out), (0, f"rank {rank} ends\n"), err)
+
+    def test_programs_may_end_while_they_are_told(self):
+        for what in ("message", "collective", "hook"):
+            for rank, (code, out, err) in enumerate(ends_of(ENDS_MEANWHILE, what)):
+                self.assertEqual((code, out), (0, f"rank {rank} was told\n"), f"{what}: {err}")
 
     def test_a_silent_rank_is_an_exception_after_the_limit(self):
         said = torch_ranks.said(scenarios.silent, 3)
         for rank in (0, 2):
-            self.assertIn("rank 1 has been silent for 12 s in all_reduce of 1000 float32", said[rank])
+            self.assertIn("rank 1 has been silent for 12 s in all_reduce of 1000 float32", said[rank][0])
+            self.assertIn("a longer timeout of the process group", said[rank][0])
+        for failure, who in zip(said[0][1:], ("no rank has sent", "rank 1 has not sent")):
+            self.assertIn(f"recv: {who} anything with tag 0 for 12 s, the timeout of the process group", failure)
 
     def test_different_calls_are_told(self):
         for text in torch_ranks.said(scenarios.different_calls, 3):
@@ -92,13 +173,16 @@ class Backend(unittest.TestCase):
             self.assertIn("broadcast of 100 float32 from rank 0", text)
 
     def test_training_is_that_of_gloo(self):
-        self.assertEqual(torch_ranks.said(scenarios.training, 4), [[True, True]] * 4)
+        self.assertEqual(torch_ranks.said(trainings.training, 4), [[True, True]] * 4)
 
     def test_unused_parameters(self):
-        self.assertEqual(torch_ranks.said(scenarios.finds_unused, 2), [4, 4])
+        self.assertEqual(torch_ranks.said(trainings.finds_unused, 2), [4, 4])
+
+    def test_what_calls_groups(self):
+        self.assertEqual(torch_ranks.said(trainings.what_calls_groups, 3), [True] * 3)
 
     def test_shards(self):
-        torch_ranks.said(scenarios.sharded, 2)
+        torch_ranks.said(trainings.sharded, 2)
 
     def test_torchrun(self):
         command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--monitor_interval", "0.2", "--master_port", str(torch_ranks.free_port())]
@@ -107,14 +191,14 @@ class Backend(unittest.TestCase):
             command += ["--redirects", "1", "--tee", "1"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(
-            [*command, str(scenarios.EXAMPLE / "train.py"), "--steps", "6", "--model", "convolutional"],
+            [*command, str(trainings.EXAMPLE / "train.py"), "--steps", "6", "--model", "convolutional"],
             env=environment, capture_output=True, text=True, timeout=600, check=False,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"convolutional, 2 ranks, gar\n.*step   0  loss \d")
 
     def test_a_killed_rank_is_an_exception_on_all_others(self):
-        results = torch_ranks.run(scenarios.killed_in_training, 4)
+        results = torch_ranks.run(trainings.killed_in_training, 4)
         self.assertEqual(results[2], (None, "it ended with -9"))
         for rank in (0, 1, 3):
             self.assertIn("rank 2 has died", results[rank][0])

@@ -24,10 +24,11 @@ for _name, _number in (("uint16", 3), ("uint32", 5), ("uint64", 7)):  # torch 2.
     if hasattr(torch, _name):
         TYPES[getattr(torch, _name)] = _number
 
-_OPERATORS = {"SUM": 0, "PRODUCT": 1, "MIN": 2, "MAX": 3, "BAND": 4, "BOR": 5, "BXOR": 6, "AVG": 0, "PREMUL_SUM": 0}
+#: Those that every number has, and that need nothing before or after.
+PLAIN_OPERATORS = {"SUM": 0, "PRODUCT": 1, "MIN": 2, "MAX": 3}
+_OPERATORS = {**PLAIN_OPERATORS, "BAND": 4, "BOR": 5, "BXOR": 6, "AVG": 0, "PREMUL_SUM": 0}
 _OPERATORS_OF_BOOL = {"SUM": 8, "PRODUCT": 7, "MIN": 7, "MAX": 8, "BAND": 4, "BOR": 5, "BXOR": 6}
 _NAMES = {int(getattr(dist.ReduceOp.RedOpType, name)): name for name in _OPERATORS}
-
 
 
 class Reduction(NamedTuple):
@@ -64,8 +65,12 @@ def reduction_of(what: str, reduce_op: Any, dtype: torch.dtype) -> Reduction:
     return found
 
 
+def operator_name(reduce_op: Any) -> str:
+    return _NAMES[int(reduce_op.op) if hasattr(reduce_op, "op") else hash(reduce_op)]
+
+
 def make_reduction(what: str, reduce_op: Any, dtype: torch.dtype) -> Reduction:
-    name = _NAMES[int(reduce_op.op) if hasattr(reduce_op, "op") else hash(reduce_op)]
+    name = operator_name(reduce_op)
     if dtype == torch.bool:
         if name not in _OPERATORS_OF_BOOL:
             raise _core.InvalidArgument(f"{what}: {name} of bool; expected SUM, PRODUCT, MIN, MAX, BAND, BOR or BXOR")

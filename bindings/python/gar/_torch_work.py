@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 import time
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -42,9 +42,29 @@ class Meeting:
             return ""
         return f"[{address[0]}]:{port}" if family == socket.AF_INET6 else f"{address[0]}:{port}"
 
+    def count_up(self, key: str) -> int:
+        return int(self._store.add(key, 1))
+
+    def count(self, key: str) -> int:
+        return int(self._store.add(key, 0))
+
+    def announce(self, box: str, rank: int) -> None:
+        """A rank says in this box that it is there."""
+        self.set(f"{box}/{self.count_up(box)}", str(rank).encode())
+
+    def announced(self, box: str, known: int) -> List[int]:
+        """Who has said so after the first `known`, in the order in which they did."""
+        out: List[int] = []
+        for number in range(known + 1, self.count(box) + 1):
+            rank = self.look(f"{box}/{number}")
+            if rank is None:  # it is just saying so
+                break
+            out.append(int(rank))
+        return out
+
     def join(self, name: str, rank: int, size: int, timeout: float) -> _core.Collectives:
         options = _core.CommunicatorOptions("", None, None, False, timeout, None)
-        return _core.Collectives.meet(self.set, self.look, self.server(), name, rank, size, options)
+        return _core.Collectives.meet(self, name, rank, size, options)
 
 
 def _fails(future: "torch.futures.Future[Any]") -> Any:
@@ -126,6 +146,35 @@ class Work(dist.Work):  # type: ignore[misc]
 
     def get_future(self) -> "torch.futures.Future[Any]":
         return self._pending.throwing()
+
+
+class Finished(dist.Work):  # type: ignore[misc]
+    """What a call from Python that has waited gives, which is always the same."""
+
+    def wait(self, timeout: Optional[datetime.timedelta] = None) -> bool:
+        return True
+
+    synchronize = wait
+
+    def is_completed(self) -> bool:
+        return True
+
+    def is_success(self) -> bool:
+        return True
+
+    def exception(self) -> None:
+        return None
+
+    def result(self) -> None:
+        return None
+
+    def get_future(self) -> "torch.futures.Future[Any]":
+        done: "torch.futures.Future[Any]" = torch.futures.Future()
+        done.set_result(None)
+        return done
+
+
+FINISHED = Finished()
 
 
 class Caller(enum.Enum):

@@ -11,12 +11,13 @@ With the hook, gradients of DistributedDataParallel alone go through gar; all ra
 Tensors are in the memory of the CPU. PyTorch 1.13 or later; docs/pytorch.md has it all.
 """
 
+import datetime
 import os
 import queue
 import socket
 import threading
 import uuid
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple, Union
 
 import torch
 import torch.distributed as dist
@@ -25,7 +26,7 @@ from . import _core
 from ._communicator import Communicator
 from ._torch_group import Group, register
 
-__all__ = ["DdpState", "Group", "communicator", "ddp_hook"]
+__all__ = ["DdpState", "Group", "communicator", "ddp_hook", "monitored_barrier"]
 
 register()
 
@@ -58,17 +59,22 @@ class DdpState:
             item = self._work.get()
             if item is None:
                 return
-            gradients, future = item
-            _core.enter_python()  # Python's end waits for this one
+            # Where the program ends meanwhile, it waits for this.
+            _core.enter_python()
             try:
-                gradients.div_(self.communicator.size)
-                self.communicator.all_reduce(gradients)
-            except Exception as error:
-                future.set_exception(error)
-            else:
-                future.set_result(gradients)
-            del item, gradients, future
-            _core.leave_python()
+                self._average(*item)
+            finally:
+                _core.leave_python()
+            del item
+
+    def _average(self, gradients: torch.Tensor, future: "torch.futures.Future[torch.Tensor]") -> None:
+        try:
+            gradients.div_(self.communicator.size)
+            self.communicator.all_reduce(gradients)
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            future.set_result(gradients)
 
 
 def communicator(group: Optional[Any] = None, **options: Any) -> DdpState:
@@ -85,6 +91,21 @@ def communicator(group: Optional[Any] = None, **options: Any) -> DdpState:
             f"gar.torch: the ranks are on {len(hosts)} hosts ({', '.join(hosts)}); expected all of them on one"
         )
     return DdpState(Communicator(told[0][0], rank, size, **options))
+
+
+def monitored_barrier(
+    group: Optional[Any] = None,
+    timeout: Union[None, float, datetime.timedelta] = None,
+    wait_all_ranks: bool = False,
+) -> None:
+    """As torch.distributed.monitored_barrier, which refuses every backend but Gloo: a barrier that names the ranks that do not come
+    within `timeout`."""
+    made = dist.distributed_c10d._get_default_group() if group is None else group
+    if dist.get_rank(group) < 0:  # not a member
+        return
+    if not isinstance(made, Group):
+        raise _core.InvalidArgument(f"monitored_barrier: a group of the backend {dist.get_backend(group)}; expected one of gar")
+    made.monitored_barrier(timeout, wait_all_ranks)
 
 
 # PyTorch looks at the annotations themselves, so they are no strings.

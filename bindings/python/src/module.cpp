@@ -65,7 +65,12 @@ void add_errors(py::module_& module) {
                           value_error.ptr());
   all.usage = add_class(module, "UsageError", "Text that makes no sense, such as the size '400MX'.", all.invalid);
   all.plan = add_class(module, "PlanError", "A plan that is malformed, or does not fit the network.", all.error);
-  all.transport = add_class(module, "TransportError", "A rank that died, failed or did not answer.", all.error);
+  const py::tuple runtime_error = py::make_tuple(py::reinterpret_borrow<py::object>(all.error),
+                                                 py::reinterpret_borrow<py::object>(PyExc_RuntimeError));
+  all.transport =
+      add_class(module, "TransportError",
+                "A rank that died, failed or did not answer. Also a RuntimeError, as PyTorch's backends raise.",
+                runtime_error.ptr());
   all.device = add_class(module, "DeviceError", "A GPU that cannot do what is asked of it.", all.error);
   py::register_exception_translator(translate);
 }
