@@ -131,9 +131,11 @@ export function Movie({ core, tree, fields, state, counts, view, keep }) {
     }
     setBusy(false);
   };
-  // A link may bring a moment of the film along.
+  // A link may bring a moment of the film along, once.
   useEffect(() => {
-    if (view.moment !== undefined) run(view.moment);
+    const { moment } = view;
+    delete view.moment;
+    if (moment !== undefined) run(moment);
   }, []);
   useEffect(() => {
     keep({ moment: film && film.seconds > 0 ? Math.round((1e4 * t) / film.seconds) / 1e4 : undefined });
