@@ -113,7 +113,7 @@ std::optional<Growing> Engine::tell_invitation(std::string invitation) {
   out.invitation = std::move(invitation);
   out.members = members.ranks;
   out.generation = members.generation + 1;
-  out.look = [this] { survival_->look_growing(); };
+  out.look = [this, generation = members.generation] { survival_->look_growing(generation); };
   return out;
 }
 

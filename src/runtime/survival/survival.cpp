@@ -206,8 +206,10 @@ void Survival::look() {
 
 // --- growing ---------------------------------------------------------------------------------------------------------
 
-void Survival::look_growing() {
+void Survival::look_growing(std::uint64_t generation) {
   look();
+  // What all have told each other may stand, though one of them has died since.
+  if (agreement_.generation() != generation) throw PeerLost("a rank was lost before all could connect");
   if (off_ == num_growths_) throw PeerLost(off_reason_);
 }
 

@@ -96,8 +96,9 @@ class Survival {
   void begin_growth() { ++num_growths_; }
   /// It cannot succeed: the other members need not wait.
   void call_off(const std::string& reason) noexcept;
-  /// While members and newcomers connect with each other. Throws PeerLost when it will come to nothing.
-  void look_growing();
+  /// While members of this generation and newcomers connect with each other. Throws PeerLost when it will come to
+  /// nothing.
+  void look_growing(std::uint64_t generation);
   /// In a grown group, on a member: it has been decided that it goes on.
   void welcome();
   /// In a grown group, on a newcomer, which does nothing in it before this returns: waits for that. Throws
