@@ -101,8 +101,9 @@ std::unique_ptr<World> thread_world(ThreadCommunicators& communicators, int rank
 std::unique_ptr<World> process_world(const LocalRank& rank);
 /// Processes whose vectors are on GPUs.
 std::unique_ptr<World> cuda_world(const LocalRank& rank, CudaSession& session, TransportKind transport);
-/// Processes that a store brings together, over TCP (TransportKind::kTcp or kShmTcp). `timeout_s`: a rank that is silent
-/// for this long is an error also where the world connects ranks for itself (Group::gather_to_first, World::exchange).
+/// Processes that a store brings together, over TCP (TransportKind::kTcp or kShmTcp). `timeout_s`: a rank that is
+/// silent for this long is an error also where the world connects ranks for itself (Group::gather_to_first,
+/// World::exchange).
 std::unique_ptr<World> tcp_world(const LocalRank& rank, std::unique_ptr<Store> store, TransportKind transport,
                                  double timeout_s);
 /// Ranks of an MPI job. The session must outlive the world.
