@@ -54,9 +54,9 @@ TEST(TcpGrowthTable, NothingElseIsOne) {
   // Cut anywhere; what is left of the last number may be another number.
   const std::size_t last = text.rfind(' ');
   for (std::size_t length = 0; length < last; ++length) EXPECT_FALSE(read_growth(text.substr(0, length))) << length;
-  const auto with = [&](const std::string& old, const std::string& now) {
+  const auto with = [&](const std::string& old, const std::string& fresh) {
     std::string out = text;
-    out.replace(out.find(old), old.size(), now);
+    out.replace(out.find(old), old.size(), fresh);
     return out;
   };
   EXPECT_FALSE(read_growth(with("0 3 c d", "0 3 c c")));
