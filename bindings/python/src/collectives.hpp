@@ -36,7 +36,8 @@ class Collectives {
   explicit Collectives(Communicator made);
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
-  ~Collectives();  ///< with the lock or without it
+  /// With the lock or without it.
+  ~Collectives();  // NOLINT(bugprone-exception-escape): only where Python itself is broken
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }

@@ -93,12 +93,12 @@ std::optional<NumberedCall> call_on(PyObject* tensor, const TorchWords& words, c
 }  // namespace
 
 bool try_all_reduce(Collectives& collectives, py::handle tensors) {
-  static const AttributeNames names;
+  static const AttributeNames kNames;
   const TorchWords& words = torch_words();
   if (words.code == nullptr || !PyList_CheckExact(tensors.ptr()) || PyList_GET_SIZE(tensors.ptr()) != 1) return false;
-  const std::optional<int> op = operator_of_caller(words, names);
+  const std::optional<int> op = operator_of_caller(words, kNames);
   if (!op || is_true(checked(PyObject_CallNoArgs(words.is_profiling)).ptr())) return false;
-  std::optional<NumberedCall> call = call_on(PyList_GET_ITEM(tensors.ptr(), 0), words, names);
+  std::optional<NumberedCall> call = call_on(PyList_GET_ITEM(tensors.ptr(), 0), words, kNames);
   if (!call) return false;
   call->op = *op;
   without_lock([&] { collectives.run(*call); });

@@ -40,7 +40,7 @@ class TcpGrower final : public Grower {
         std::optional<Announcement> guest = call(seat->second, std::min(limit, now_ns() + kMostCallNs), is_gone);
         if (guest) {
           table.ranks.push_back(first + static_cast<int>(table.ranks.size()));
-          table.table.ranks.push_back(std::move(*guest));
+          table.table.ranks.push_back(*guest);
         }
         is_gone = is_gone || (!guest && ++seat->second.num_calls >= kMostCalls);
         if (!guest && !is_gone) next_seat = std::min(next_seat, seat->first);
