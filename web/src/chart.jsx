@@ -41,6 +41,7 @@ export function Chart({ rows, points, here, onSize }) {
   const best = rows.map((r) => r.results[0].seconds);
   const ys = [...best, ...rows.map((r) => r.lower_bound_seconds), ...points.map((p) => p.seconds),
               ...all.flatMap((l) => l.points.map((p, i) => Math.min(p.seconds, best[i] * 100)))].filter((y) => y > 0);
+  if (ys.length === 0) return <p class="quiet" id="curve-empty">Every size takes no time here, so there are no curves to draw.</p>;
   const y0 = Math.min(...ys) / 1.3;
   const y1 = Math.max(...ys) * 1.3;
   const X = (b) => LEFT + ((log(b) - log(x0)) / (log(x1) - log(x0))) * (W - LEFT - RIGHT);

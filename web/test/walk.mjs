@@ -408,6 +408,16 @@ await say('a network that was measured is inside of its page', async () => {
   await measured.context().close();
 });
 
+await say('one server, which takes no time', async () => {
+  const alone = await open(`${url}`);
+  await answered(alone, /fastest/);
+  await alone.fill('#topology', 'star:1');
+  await alone.click('#load');
+  await alone.waitForSelector('#curve-empty');
+  assert.equal(await alone.locator('#curve').count(), 0);
+  await alone.context().close();
+});
+
 await say('an address from anywhere', async () => {
   const odd = await open(`${url}#s=AAAA`);
   await answered(odd, /fastest/);
