@@ -10,7 +10,7 @@ import { Movie } from './movie.jsx';
 import { layout, parseNetwork } from './network.js';
 import { NodePanel, Picture } from './picture.jsx';
 import { Sliders } from './sliders.jsx';
-import { fromFragment, networkFields } from './state.js';
+import { fromFragment, isLink, networkFields } from './state.js';
 import { Take } from './take.jsx';
 import { bytes, count, DTYPES, elements, parseBytes, percent, seconds, short } from './units.js';
 
@@ -111,7 +111,9 @@ function NetworkInput({ state, net, onChange, onFiles }) {
   );
 }
 
-export function App({ core, start, onLink }) {
+const BROKEN_LINK = { name: 'this link', error: 'this link cannot be read, perhaps because a part of it is missing; what is shown is not what it led to', words: [] };
+
+export function App({ core, start, isBroken, onLink }) {
   const [state, setState] = useState(start);
   const [net, setNet] = useState(null);
   const [answer, setAnswer] = useState(null);
@@ -122,7 +124,7 @@ export function App({ core, start, onLink }) {
   const [curveStatus, setCurveStatus] = useState('');
   const [profile, setProfile] = useState(null);
   const [chosen, setChosen] = useState(null);
-  const [found, setFound] = useState(null);
+  const [found, setFound] = useState(isBroken ? BROKEN_LINK : null);
   const [edits, setEdits] = useState([]);
   const history = useRef([]);
   const run = useRef(0);
@@ -286,41 +288,53 @@ export function App({ core, start, onLink }) {
     })();
   }, []);
 
-  const takeFile = async (file) => {
+  const inspected = async (file) => {
     if (file.size > MOST_FILE_BYTES) {
       throw new Error(`${file.name}: has ${bytes(file.size)}; this page reads files of up to ${bytes(MOST_FILE_BYTES)}`);
     }
     const text = await file.text();
-    const seen = await core.ask({ ask: 'inspect', text, name: file.name }, { key: 'inspect' });
-    if (seen.kind === 'topology' || seen.kind === 'measurements') {
-      change({ network: seen.network, topology: null, name: file.name, profile: null }, `network of ${file.name}`);
-      return seen;
-    }
-    if (seen.kind === 'profile') {
-      change({ network: seen.network, topology: null, name: 'network.json', profile: seen.profile }, `profile ${file.name}`);
-      return seen;
-    }
-    keep({ file: file.name });
-    if (seen.kind === 'nccl-log' && seen.topology) {
-      change({ topology: seen.topology, network: null, name: null, profile: null, points: [], results: text }, null);
-    } else if (seen.kind === 'nccl-log' || seen.kind === 'plan') {
+    return { name: file.name, text, seen: await core.ask({ ask: 'inspect', text, name: file.name }, { key: 'inspect' }) };
+  };
+  /** The state that the network, profile or results of a file lead to from that one. */
+  const taken = ({ name, text, seen }, before) => {
+    const turn = (patch, words) => {
+      change(patch, words);
+      return { ...before, ...patch };
+    };
+    if (seen.kind === 'topology' || seen.kind === 'measurements')
+      return turn({ network: seen.network, topology: null, name, profile: null }, `network of ${name}`);
+    if (seen.kind === 'profile')
+      return turn({ network: seen.network, topology: null, name: 'network.json', profile: seen.profile }, `profile ${name}`);
+    keep({ file: name });
+    if (seen.kind === 'nccl-log' && seen.topology)
+      return turn({ topology: seen.topology, network: null, name: null, profile: null, points: [], results: text }, null);
+    if (seen.kind === 'nccl-log' || seen.kind === 'plan') {
       // Without the guess of a network the page keeps the one it has.
       setState((old) => ({ ...old, results: text }));
-    } else {
-      const points = seen.rows.map((r) => ({ bytes: r.bytes, seconds: r.seconds, label: r.label || r.algorithm || seen.format }));
-      change({ points, results: text }, null);
+      return { ...before, results: text };
     }
-    return judged(seen, text, file.name, state);
+    const points = seen.rows.map((r) => ({ bytes: r.bytes, seconds: r.seconds, label: r.label || r.algorithm || seen.format }));
+    return turn({ points, results: text }, null);
   };
+  const isNetwork = ({ seen }) => ['topology', 'measurements', 'profile'].includes(seen.kind);
+  /** Of several files networks come first, so that results are judged beside them. */
   const takeFiles = async (files) => {
+    const read = [];
+    let failed = null;
     for (const file of files.slice(0, 20)) {
       try {
         setFound({ name: file.name, words: ['reading ...'] });
-        setFound({ ...(await takeFile(file)), name: file.name });
+        read.push(await inspected(file));
       } catch (problem) {
-        setFound({ name: file.name, error: problem.message, words: [] });
+        failed = { name: file.name, error: problem.message, words: [] };
       }
     }
+    let now = state;
+    for (const one of [...read.filter(isNetwork), ...read.filter((r) => !isNetwork(r))]) {
+      now = taken(one, now);
+      setFound({ ...(isNetwork(one) ? one.seen : await judged(one.seen, one.text, one.name, now)), name: one.name });
+    }
+    if (failed) setFound(failed);
   };
   const takeRef = useRef(takeFiles);
   takeRef.current = takeFiles;
@@ -333,6 +347,7 @@ export function App({ core, start, onLink }) {
     const hash = async () => {
       const next = await fromFragment(location.hash);
       if (next) onLink(next);
+      else if (isLink(location.hash)) setFound(BROKEN_LINK);
     };
     document.addEventListener('dragover', over);
     document.addEventListener('drop', drop);

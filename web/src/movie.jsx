@@ -12,7 +12,9 @@ const STEPS = 1000;
 /** What the last rank waits for at this moment. */
 function pathWords(hop) {
   if (!hop) return '';
-  return hop.isMessage ? ` On the critical path: rank ${hop.rank} waits for what rank ${hop.from} sends (chunk ${hop.chunk + 1}).`
+  // Servers that do the same are simulated as one.
+  const sender = hop.from === hop.rank ? 'a server like it' : `rank ${hop.from}`;
+  return hop.isMessage ? ` On the critical path: rank ${hop.rank} waits for what ${sender} sends (chunk ${hop.chunk + 1}).`
     : ` On the critical path: rank ${hop.rank} by itself.`;
 }
 

@@ -71,7 +71,8 @@ export function NodePanel({ tree, chosen, onChange }) {
   };
   const isRoot = chosen.path.length === 0;
   const many = node.repeat > 1 || chosen.path.some((_, i) => nodeAt(tree, chosen.path.slice(0, i + 1)).repeat > 1);
-  const toShare = () => Math.min(100, Math.max(0.1, Number(share) || 100)) / 100;
+  const isShare = Number(share) >= 0.1 && Number(share) <= 100;
+  const toShare = () => Number(share) / 100;
   const setRepeat = (value) => {
     const n = Math.round(Number(value));
     if (n >= 1 && n <= 1e6) apply(null, (one) => ({ ...one, repeat: n }), `${n} x ${node.name}`);
@@ -92,10 +93,11 @@ export function NodePanel({ tree, chosen, onChange }) {
             <span>link {speed(node.beta ?? 0)}</span>
             <label>keep <input type="number" min="0.1" max="100" value={share} id="share"
               onInput={(e) => setShare(e.currentTarget.value)} /> %</label>
-            <button type="button" id="degrade" onClick={() => apply(chosen.instances, (one) => degraded(one, toShare()),
-              `${name} at ${short(100 * toShare())}%`)}>of this link</button>
-            {many && <button type="button" onClick={() => apply(null, (one) => degraded(one, toShare()),
-              `all like ${name} at ${short(100 * toShare())}%`)}>of all like it</button>}
+            <button type="button" id="degrade" disabled={!isShare} onClick={() => apply(chosen.instances, (one) => degraded(one, toShare()),
+              `${name} at ${short(100 * toShare())}% of what it had`)}>of what this link has</button>
+            {many && <button type="button" disabled={!isShare} onClick={() => apply(null, (one) => degraded(one, toShare()),
+              `all like ${name} at ${short(100 * toShare())}% of what they had`)}>of all like it</button>}
+            {!isShare && <span role="alert">a share is from 0.1 to 100 %</span>}
             <button type="button" id="cut" onClick={() => apply(chosen.instances, () => null, `${name} cut off`)}>cut this link</button>
           </p>
         </>

@@ -89,6 +89,9 @@ export async function toFragment(state) {
 
 const MOST_BYTES = 8e6;
 
+/** Is this the fragment of a link to a state, whether or not it can be read? */
+export const isLink = (fragment) => /^#?s=./.test(fragment);
+
 /** The state of a fragment; null when there is none, or none that can be read. */
 export async function fromFragment(fragment) {
   const match = /^#?s=([A-Za-z0-9_-]+)$/.exec(fragment);

@@ -95,11 +95,14 @@ await say('screen readers: no serious finding', async () => {
 await say('a degraded link, and a cut one', async () => {
   const before = await sentenceOf(page);
   await page.locator('#picture [data-name="rack0"]').click();
+  await page.fill('#share', '150');
+  assert.ok(await page.locator('#degrade').isDisabled());
+  assert.match(await text(page, '#panel'), /a share is from 0.1 to 100 %/);
   await page.fill('#share', '25');
   await page.click('#degrade');
   await page.waitForSelector('#edits');
   await page.waitForFunction((old) => (document.querySelector('#answer .sentence:not(.first)')?.innerText ?? old) !== old, before);
-  assert.match(await text(page, '#edits'), /rack0 at 25%/);
+  assert.match(await text(page, '#edits'), /rack0 at 25% of what it had/);
   assert.equal(await page.locator('#picture .link.worse').count(), 1);
   await page.screenshot({ path: join(shots, 'degraded.png') });
   await page.locator('#picture [data-name="rack1"]').click();
@@ -289,6 +292,16 @@ await say('a link brings along what is looked at: a file with its verdict, a lev
   await third.context().close();
 });
 
+await say('several files at once: results are judged beside the network that comes with them', async () => {
+  const fresh = await open(url);
+  await answered(fresh, /384 ranks/);
+  await fresh.setInputFiles('input[type=file]', [join(root, 'tests/golden/data/nccl.txt'), join(root, 'tests/golden/data/profile.json')]);
+  await fresh.waitForFunction(() => /bandwidth is down/.test(document.querySelector('#diagnosis')?.textContent ?? ''));
+  assert.doesNotMatch(await text(fresh, '#diagnosis'), /384 servers/);
+  await answered(fresh, /(^|[^0-9,])4 ranks/);
+  await fresh.context().close();
+});
+
 await say('files can be dropped', async () => {
   await drop('osu<b>.txt', '# OSU MPI Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n1024    9.5\n');
   await diagnosis(/osu<b>\.txt/);
@@ -421,6 +434,7 @@ await say('one server, which takes no time', async () => {
 await say('an address from anywhere', async () => {
   const odd = await open(`${url}#s=AAAA`);
   await answered(odd, /fastest/);
+  assert.match(await text(odd, '#diagnosis'), /this link cannot be read/);
   await odd.context().close();
 });
 
