@@ -9,8 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <optional>
+#include <random>
 #include <thread>
 
 #include "gar/errors.hpp"
@@ -97,7 +99,7 @@ class DirectoryStore final : public Store {
 
   /// Returns the name that it has until it is complete.
   [[nodiscard]] std::string write_part(const std::string& name, const std::string& value) const {
-    std::string part = fmt::format(".{}.{}", name, getpid());
+    std::string part = fmt::format(".{}.{}-{:x}", name, getpid(), own_);
     File file(
         openat(directory_.fd, part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
     bool is_written = file.fd >= 0;
@@ -143,6 +145,8 @@ class DirectoryStore final : public Store {
 
   std::string path_;
   File directory_;
+  /// Processes in containers and on other hosts may have the same number.
+  std::uint64_t own_ = std::random_device()() * (std::uint64_t{1} << 32U) + std::random_device()();
 };
 
 }  // namespace

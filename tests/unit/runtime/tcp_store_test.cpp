@@ -4,9 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -69,6 +72,27 @@ TEST(TcpStore, ADirectoryIsOne) {
   const auto other = directory_store(path);
   check_store(*store, *other);
   EXPECT_EQ(store->secret(), "");
+}
+
+// Also between processes with the same number, as those of containers have; here they are threads.
+TEST(TcpStore, OneOfManyGetsTheSeat) {
+  constexpr std::size_t kClaimers = 6;
+  const test::TempFolder folder;
+  const std::string path = folder.file("store");
+  const auto judge = directory_store(path);
+  for (int round = 0; round < 100; ++round) {
+    const std::string seat = "seat/" + std::to_string(round);
+    std::array<bool, kClaimers> has_got{};
+    std::vector<std::thread> claimers;
+    for (std::size_t i = 0; i < kClaimers; ++i) {
+      claimers.emplace_back([&, i] { has_got[i] = directory_store(path)->claim(seat, std::to_string(i)); });
+    }
+    for (std::thread& claimer : claimers) claimer.join();
+    ASSERT_EQ(std::count(has_got.begin(), has_got.end(), true), 1) << seat;
+    const std::optional<std::string> owner = judge->look(seat);
+    ASSERT_TRUE(owner.has_value());
+    EXPECT_TRUE(has_got.at(static_cast<std::size_t>(std::stoi(*owner)))) << seat << " is of " << *owner;
+  }
 }
 
 TEST(TcpStore, ADirectoryIsForItsUserAlone) {
