@@ -6,8 +6,6 @@
 // stay and on others that come and go; every result is checked. DIRECTORY/rank-R.log gets a line now and then, when
 // nothing is under way: seconds, operations, kB in memory, bytes of the heap, descriptors, threads. Then "finished", or
 // what went wrong.
-#include <dirent.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -26,18 +24,11 @@
 #include "gar/tcp.hpp"
 #include "support/collective_cases.hpp"
 #include "support/movement_cases.hpp"
+#include "support/rank_log.hpp"
 
 namespace {
 
 using gar::test::Clock;
-
-int entries_of(const char* path) {
-  int out = 0;
-  DIR* directory = opendir(path);
-  while (directory != nullptr && readdir(directory) != nullptr) ++out;
-  if (directory != nullptr) closedir(directory);
-  return out;
-}
 
 std::int64_t resident_kib() {
   std::ifstream file("/proc/self/statm");
@@ -46,20 +37,6 @@ std::int64_t resident_kib() {
   file >> all >> resident;
   return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
-
-class SteadyLog {
- public:
-  SteadyLog(const std::string& directory, int rank)
-      : fd_(open((directory + "/rank-" + std::to_string(rank) + ".log").c_str(),
-                 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {}
-  void line(const std::string& text) const {
-    const std::string whole = text + "\n";
-    if (write(fd_, whole.data(), whole.size()) != static_cast<ssize_t>(whole.size())) std::exit(3);
-  }
-
- private:
-  int fd_;
-};
 
 struct SteadyCommunicator {
   gar::Communicator communicator;
@@ -187,7 +164,7 @@ std::string sample(double seconds, std::int64_t num_operations) {
   const struct mallinfo2 heap = mallinfo2();
   return "sample " + std::to_string(seconds) + " " + std::to_string(num_operations) + " " +
          std::to_string(resident_kib()) + " " + std::to_string(heap.uordblks + heap.hblkhd) + " " +
-         std::to_string(entries_of("/proc/self/fd")) + " " + std::to_string(entries_of("/proc/self/task"));
+         std::to_string(gar::test::num_descriptors()) + " " + std::to_string(gar::test::num_entries("/proc/self/task"));
 }
 
 }  // namespace
@@ -201,7 +178,7 @@ int main(int argc, char** argv) {
   const std::string directory = argv[1];
   const double interval_s = std::atof(argv[3]);
   const std::string stop = directory + "/stop";
-  const SteadyLog log(directory, job->rank);
+  const gar::test::RankLog log(directory, job->rank);
   std::string outcome = "finished";
   const Clock::time_point begin = Clock::now();
   try {

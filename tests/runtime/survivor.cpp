@@ -4,42 +4,16 @@
 //
 // Runs random operations, each checked, until one fails or DIRECTORY/stop is there. DIRECTORY/rank-R.log gets a line
 // for each: its number, the generation and the members; then "finished", or "error" and the words of it.
-#include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <string>
 
 #include "gar/tcp.hpp"
+#include "support/rank_log.hpp"
 #include "support/surviving.hpp"
 
 namespace {
-
-int num_descriptors() {
-  int out = 0;
-  DIR* directory = opendir("/proc/self/fd");
-  while (directory != nullptr && readdir(directory) != nullptr) ++out;
-  if (directory != nullptr) closedir(directory);
-  return out;
-}
-
-class Notes {
- public:
-  Notes(const std::string& directory, int rank)
-      : fd_(open((directory + "/rank-" + std::to_string(rank) + ".log").c_str(),
-                 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {}
-  /// At once: the process may be killed after it.
-  void line(const std::string& text) const {
-    const std::string whole = text + "\n";
-    if (write(fd_, whole.data(), whole.size()) != static_cast<ssize_t>(whole.size())) std::exit(3);
-  }
-
- private:
-  int fd_;
-};
 
 std::string words(std::uint64_t operation, const gar::Members& members) {
   std::string out = std::to_string(operation) + " " + std::to_string(members.generation) + " ";
@@ -64,7 +38,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string directory = argv[1];
-  const Notes notes(directory, job->rank);
+  const gar::test::RankLog notes(directory, job->rank);
   gar::CommunicatorOptions options;
   options.timeout_s = std::atof(argv[3]);
   if (std::string(argv[4]) == "shrink") options.on_failure = gar::OnFailure::kShrink;
@@ -84,7 +58,7 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     outcome = std::string("error ") + error.what();
   }
-  notes.line("descriptors " + std::to_string(num_descriptors()));
+  notes.line("descriptors " + std::to_string(gar::test::num_descriptors()));
   notes.line(outcome);
   return 0;
 }
