@@ -91,7 +91,7 @@ export function NodePanel({ tree, chosen, onChange }) {
           </p>
           <p class="row">
             <span>link {speed(node.beta ?? 0)}</span>
-            <label>keep <input type="number" min="0.1" max="100" value={share} id="share"
+            <label>keep <input type="number" min="0.1" max="100" value={share} id="keep"
               onInput={(e) => setShare(e.currentTarget.value)} /> %</label>
             <button type="button" id="degrade" disabled={!isShare} onClick={() => apply(chosen.instances, (one) => degraded(one, toShare()),
               `${name} at ${short(100 * toShare())}% of what it had`)}>of what this link has</button>

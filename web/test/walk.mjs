@@ -95,10 +95,10 @@ await say('screen readers: no serious finding', async () => {
 await say('a degraded link, and a cut one', async () => {
   const before = await sentenceOf(page);
   await page.locator('#picture [data-name="rack0"]').click();
-  await page.fill('#share', '150');
+  await page.fill('#keep', '150');
   assert.ok(await page.locator('#degrade').isDisabled());
   assert.match(await text(page, '#panel'), /a share is from 0.1 to 100 %/);
-  await page.fill('#share', '25');
+  await page.fill('#keep', '25');
   await page.click('#degrade');
   await page.waitForSelector('#edits');
   await page.waitForFunction((old) => (document.querySelector('#answer .sentence:not(.first)')?.innerText ?? old) !== old, before);
